@@ -1,0 +1,35 @@
+"""The engine's limits after defaults and memory are settled: plain integers, as the scheduler uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """One replica's limits, in the engine's own words.
+
+    max_num_batched_tokens: input budget of a step, which also pays `draft_slots` per scheduled row.
+    max_num_scheduled_tokens: token budget of a step; equal to the input budget unless set.
+    num_gpu_blocks: KV blocks of one replica, one of which is the null block; None: unlimited.
+    num_speculative_tokens: drafts per round (K); 0 without speculation. lookahead: KV slots reserved per row for drafts.
+    """
+
+    style: str
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    max_num_scheduled_tokens: int
+    block_size: int
+    num_gpu_blocks: int | None
+    max_model_len: int | None = None
+    enable_chunked_prefill: bool = True
+    long_prefill_token_threshold: int = 0
+    adaptive_long_prefill_threshold: bool = False
+    scheduler_reserve_full_isl: bool = True
+    watermark: float = 0.0
+    num_speculative_tokens: int = 0
+    lookahead: int = 0
+    draft_slots: int = 0
+    async_scheduling: bool = False
+    replicas: int = 1
+    router: str = "round_robin"

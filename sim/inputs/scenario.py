@@ -1,0 +1,268 @@
+"""The scenario file: what a user writes, key by key, in the engines' own words.
+
+Every model forbids unknown keys and is frozen. Rules that need more than one key live in `checks.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .calibration import InlineAffine
+from .numbers import (
+    Count,
+    DraftLength,
+    Fraction,
+    NonNegative,
+    Number,
+    Positive,
+    Tokens,
+    TokensOrNone,
+)
+
+
+class Section(BaseModel):
+    """A block of a scenario: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# --- workload ---------------------------------------------------------------------------------------------------
+
+
+class AtOnce(Section):
+    """All requests arrive at time 0."""
+
+    kind: Literal["at_once"]
+
+
+class Closed(Section):
+    """A fixed number of users: each sends its next request `think_time_s` after its last one ended."""
+
+    kind: Literal["closed"]
+    concurrency: Count
+    think_time_s: NonNegative = 0.0
+
+
+class Poisson(Section):
+    """Independent arrivals, `rate` requests per second."""
+
+    kind: Literal["poisson"]
+    rate: Positive
+
+
+class Gamma(Section):
+    """Gamma distributed gaps: `cv` above 1 is burstier than Poisson, below 1 steadier."""
+
+    kind: Literal["gamma"]
+    rate: Positive
+    cv: Positive
+
+
+class TraceArrivals(Section):
+    """Arrivals and lengths from a recorded trace; `scale` 5 is five times the rate, `window_s` cuts [from, to)."""
+
+    kind: Literal["trace"]
+    path: str
+    format: Literal["auto", "azure"] = "auto"
+    scale: Positive = 1.0
+    window_s: Annotated[list[NonNegative], Field(min_length=2, max_length=2)] | None = None
+
+
+Arrivals = Annotated[AtOnce | Closed | Poisson | Gamma | TraceArrivals, Field(discriminator="kind")]
+
+
+class Lognormal(Section):
+    """Lognormal lengths by median and 90th percentile, rounded to whole tokens, at least 1, at most `max`."""
+
+    kind: Literal["lognormal"]
+    median: Positive
+    p90: Positive
+    max: Tokens | None = None
+
+
+class Geometric(Section):
+    """Geometric lengths starting at 1: every token is the last with probability 1 / mean."""
+
+    kind: Literal["geometric"]
+    mean: Annotated[Number, Field(ge=1)]
+    max: Tokens | None = None
+
+
+class Uniform(Section):
+    """Whole lengths from `low` to `high`, both included, all equally likely."""
+
+    kind: Literal["uniform"]
+    low: Tokens
+    high: Tokens
+
+
+class Empirical(Section):
+    """Lengths drawn with replacement from a file: one whole number a line."""
+
+    kind: Literal["empirical"]
+    path: str
+
+
+Length = Tokens | Annotated[Lognormal | Geometric | Uniform | Empirical, Field(discriminator="kind")]
+
+
+class Iid(Section):
+    """Every draft token is accepted with probability `alpha`, independently of all others."""
+
+    kind: Literal["iid"]
+    alpha: Fraction
+
+
+class Rate(Section):
+    """A dashboard's accepted / drafted tokens (a fraction) at `num_speculative_tokens`, solved for an iid alpha."""
+
+    kind: Literal["rate"]
+    acceptance_rate: Fraction
+    num_speculative_tokens: Annotated[DraftLength, Field(ge=1)]
+
+
+class AcceptanceLength(Section):
+    """A dashboard's mean acceptance length (bonus token included) at `num_speculative_tokens`, solved for alpha."""
+
+    kind: Literal["length"]
+    acceptance_length: Annotated[Number, Field(ge=1)]
+    num_speculative_tokens: Annotated[DraftLength, Field(ge=1)]
+
+
+class Memory(Section):
+    """A stationary AR(1) on the logit per output position: correlation `phi`, standard deviation `sd`."""
+
+    phi: Annotated[Number, Field(ge=0, lt=1)]
+    sd: NonNegative
+
+
+class PerPosition(Section):
+    """Acceptance by draft position, as pooled from a log at `fitted_k` (default: the vector's length).
+
+    Give `conditional` (P accepted, given all before were) or `unconditional` (vLLM's per-position rates), not both.
+    `sigma` is the standard deviation of a request's shift on the logit.
+    """
+
+    kind: Literal["per_position"]
+    conditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
+    unconditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
+    fitted_k: Annotated[DraftLength, Field(ge=1)] | None = None
+    sigma: NonNegative = 0.0
+    memory: Memory | None = None
+
+
+Acceptance = Annotated[Iid | Rate | AcceptanceLength | PerPosition, Field(discriminator="kind")]
+
+
+class Slice(Section):
+    """A workload class with its own lengths, acceptance and success rate; `share` of all requests."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    share: Fraction = 1.0
+    prompt_tokens: Length | None = None
+    output_tokens: Length | None = None
+    prefix_hit_tokens: TokensOrNone = 0
+    acceptance: Acceptance | None = None
+    success_rate: Fraction | None = None
+
+
+class Workload(Section):
+    """Who asks, when, and how much: arrivals and slices. `requests` may be left out for a trace (all its rows)."""
+
+    requests: Count | None = None
+    arrivals: Arrivals
+    slices: Annotated[list[Slice], Field(min_length=1, max_length=1000)]
+
+
+# --- engine -----------------------------------------------------------------------------------------------------
+
+Method = Literal["draft_model", "eagle", "eagle3", "mtp"]
+
+
+class Speculation(Section):
+    """vLLM's `--speculative-config`. `num_speculative_tokens` 0 means that speculation is not configured.
+
+    Keys that name files or kernels (`model`, `quantization`, …) are kept in the resolved scenario and cost nothing here.
+    """
+
+    method: Method
+    num_speculative_tokens: DraftLength
+    model: str | None = None
+    draft_tensor_parallel_size: Count | None = None
+    quantization: str | None = None
+    kv_cache_dtype: str | None = None
+    attention_backend: str | None = None
+    draft_sample_method: str | None = None
+    rejection_sample_method: Literal["standard", "block"] | None = None
+
+
+class Engine(Section):
+    """Limits and rules of the serving engine; keys left out take the style's own defaults, printed as assumed."""
+
+    style: Literal["vllm", "fixed_batch"] = "vllm"
+    max_num_seqs: Count | None = None
+    max_num_batched_tokens: Tokens | None = None
+    max_num_scheduled_tokens: Tokens | None = None
+    max_model_len: Tokens | None = None
+    block_size: Annotated[Tokens, Field(le=4096)] | None = None
+    num_gpu_blocks: Count | None = None
+    num_gpu_blocks_baseline: Count | None = None
+    gpu_memory_utilization: Annotated[Fraction, Field(gt=0)] | None = None
+    enable_chunked_prefill: bool = True
+    long_prefill_token_threshold: TokensOrNone = 0
+    adaptive_long_prefill_threshold: bool = False
+    scheduler_reserve_full_isl: bool = True
+    watermark: Annotated[Fraction, Field(lt=1)] = 0.0
+    async_scheduling: bool | None = None
+    replicas: Annotated[Count, Field(le=1024)] = 1
+    router: Literal["round_robin", "least_loaded"] = "round_robin"
+
+
+# --- what it must achieve, what it costs, how it is run -----------------------------------------------------------
+
+
+class Quality(Section):
+    """`lossless`: the same outputs and success rate in every arm; `lossy`: every arm states its own."""
+
+    contract: Literal["lossless", "lossy"] = "lossless"
+
+
+class Slo(Section):
+    """Latency limits in ms at `percentile` (or the mean), and a deadline per request in seconds."""
+
+    ttft_ms: Positive | None = None
+    tpot_ms: Positive | None = None
+    e2el_ms: Positive | None = None
+    percentile: Annotated[Number, Field(gt=0, lt=100)] | Literal["mean"] = 95.0
+    deadline_s: Positive | None = None
+
+
+class Price(Section):
+    """What a GPU costs per hour and how many serve one replica."""
+
+    usd_per_gpu_hour: NonNegative
+    gpus_per_replica: Count = 1
+
+
+class Run(Section):
+    """Seed, independent replications and how much of each start is cut before latencies are taken."""
+
+    seed: Annotated[Count, Field(ge=0, le=2**63 - 1)] = 1
+    replications: Annotated[Count, Field(le=1000)] = 1
+    warmup: Literal["auto", "none"] = "auto"
+
+
+class Scenario(Section):
+    """A complete question: calibration, workload, speculation, engine, quality, SLO, price, run, further arms."""
+
+    calibration: str | InlineAffine
+    workload: Workload
+    speculation: Speculation | None = None
+    engine: Engine = Engine()
+    quality: Quality = Quality()
+    slo: Slo | None = None
+    price: Price | None = None
+    run: Run = Run()
+    arms: dict[str, dict[str, Any]] = {}

@@ -1,0 +1,28 @@
+"""What the engine is asked to do, as columns: one entry per request, in the order in which they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """All requests of one replication; every arm of a comparison sees the same ones.
+
+    Open traffic (`concurrency` None): request i arrives at `arrival_ms[i]`, non-decreasing. Closed traffic: the first
+    `concurrency` requests arrive at 0, each later one `think_time_ms` after an earlier one ended; `arrival_ms` is 0.
+    """
+
+    arrival_ms: NDArray[np.float64]
+    prompt_tokens: NDArray[np.int64]
+    output_tokens: NDArray[np.int64]
+    slice_index: NDArray[np.int64]
+    prefix_hit_tokens: NDArray[np.int64]
+    concurrency: int | None = None
+    think_time_ms: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.prompt_tokens)
