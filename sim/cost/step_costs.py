@@ -56,9 +56,9 @@ class AffineStepCosts:
     ) -> StepTerms:
         """Cost of a step.
 
-        decodes: requests that decode; decode_rows: their target rows (1 + drafts each); decode_context: the sum of their
-        computed tokens. chunks: (tokens, start) of every prefill row. finished_prompts: how many of those complete,
-        with the sum of their contexts. draft_passes: serial passes of the drafter, 0 without one.
+        decodes: requests that decode; decode_rows: their target rows (1 + drafts each); decode_context: the sum of
+        their computed tokens. chunks: (tokens, start) of every prefill row. finished_prompts: how many of those
+        complete, with the sum of their contexts. draft_passes: serial passes of the drafter, 0 without one.
         """
         context = decode_context
         rows = decode_rows

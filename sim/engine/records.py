@@ -34,14 +34,14 @@ class Phase(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """One replica's steps in order. The parts of a step run one after another: host, target, kv_update, sampling, draft.
+    """One replica's steps in order. A step's parts run one after another: host, target, kv_update, sampling, draft.
 
     start_ms, host_ms, target_ms, kv_update_ms, sampling_ms, draft_ms: host_ms is only what the device does not hide.
     target_decode_ms: what the target pass would have cost without its prefill rows (= target_ms in a pure decode step).
     extrapolated_ms: the part of the step's time that lies beyond the calibrated range.
     decode_rows, prefill_rows: requests scheduled; draft_tokens: drafts verified; prefill_tokens: prompt rows.
-    context_tokens: sum over decode rows of the tokens computed before the step. committed_tokens: delivered by the step,
-    first tokens included. running, waiting: after scheduling. blocks_used: KV blocks held after scheduling.
+    context_tokens: sum over decode rows of the tokens computed before the step. committed_tokens: delivered by the
+    step, first tokens included. running, waiting: after scheduling. blocks_used: KV blocks held after scheduling.
     """
 
     start_ms: Floats
@@ -77,9 +77,9 @@ class RequestRecords:
 
     first_scheduled_step, first_token_step, finish_step: step indices of its replica, -1 if it failed.
     prefill_passes: steps in which it was scheduled to prefill. rounds: steps that scheduled it to decode.
-    num_drafts: rounds that verified at least one draft. accepted_tokens: as the sampler counts, before the cut at the end.
-    draft_tokens_cut: accepted drafts past the end, never delivered. own_prefill_ms: target cost of its own rows alone,
-    summed over its steps up to the first token.
+    num_drafts: rounds that verified at least one draft. accepted_tokens: as the sampler counts, before the cut at the
+    end. draft_tokens_cut: accepted drafts past the end, never delivered. own_prefill_ms: target cost of its own rows
+    alone, summed over its steps up to the first token.
     """
 
     arrival_ms: Floats
@@ -122,8 +122,8 @@ class SamplerCounts:
     """The engine's own spec-decode counters plus what the analysis needs from every round.
 
     rounds: request-steps that decoded. num_drafts: rounds with at least one draft. accepted_at[i]: rounds that accepted
-    draft position i + 1 (before the cut); committed_at[i]: the acceptance model would have accepted position i + 1, with
-    all before it, and the position lies inside the output, whatever k was (so position K + 1 is there too).
+    draft position i + 1 (before the cut); committed_at[i]: the acceptance model would have accepted position i + 1,
+    with all before it, and the position lies inside the output, whatever k was (so position K + 1 is there too).
     committed_by_rounds: tokens that rounds delivered, first tokens not counted.
     """
 

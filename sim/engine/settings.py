@@ -12,7 +12,7 @@ class EngineSettings:
     max_num_batched_tokens: input budget of a step, which also pays `draft_slots` per scheduled row.
     max_num_scheduled_tokens: token budget of a step; equal to the input budget unless set.
     num_gpu_blocks: KV blocks of one replica, one of which is the null block; None: unlimited.
-    num_speculative_tokens: drafts per round (K); 0 without speculation. lookahead: KV slots reserved per row for drafts.
+    num_speculative_tokens: drafts per round (K); 0 without speculation. lookahead: KV slots kept per row for drafts.
     """
 
     style: str

@@ -1,0 +1,186 @@
+"""The engine without a clock: plan a step, then commit what its rounds accepted.
+
+`specsim run` drives it with costs and a clock, the scheduling-truth benchmark with recorded commits; both go through
+exactly this code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..acceptance.runs import AcceptanceRuns
+from ..workload.requests import Requests
+from .fixed_batch_scheduler import FixedBatchScheduler
+from .records import Phase
+from .rounds import RoundCounter
+from .rows import Row, Scheduled, StepPlan
+from .segments import SegmentLog
+from .settings import EngineSettings
+from .settled import SettledRows
+from .vllm_scheduler import VllmScheduler
+
+SCHEDULERS: dict[str, type[VllmScheduler] | type[FixedBatchScheduler]] = {
+    "vllm": VllmScheduler,
+    "fixed_batch": FixedBatchScheduler,
+}
+
+
+class EngineCore:
+    """One replica: its scheduler, and the state that commits change.
+
+    accept_dummies: whether placeholder drafts near `max_model_len` meet the acceptance model (recorded runs imposed it
+    on them) or are all rejected (real drafts that were never proposed). settle: whether decodes may be kept as arrays;
+    the plans are the same either way.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        requests: Requests,
+        runs: AcceptanceRuns,
+        next_flat: NDArray[np.int64] | None,
+        rounds: RoundCounter,
+        segments: SegmentLog,
+        *,
+        accept_dummies: bool = False,
+        settle: bool = True,
+    ) -> None:
+        self.settings = settings
+        self.requests = requests
+        self.rounds = rounds
+        self.segments = segments
+        self.committed_by_rounds = 0
+        self._drafts = settings.num_speculative_tokens
+        self.settled = SettledRows(next_flat, self._drafts, settings.lookahead, settings.block_size)
+        self.scheduler = SCHEDULERS[settings.style](settings, self.settled)
+        self._runs = runs
+        self._longest = settings.max_model_len or 1 << 62
+        self._accept_dummies = accept_dummies
+        threshold = settings.long_prefill_token_threshold
+        self._may_settle = settle and (threshold == 0 or threshold > self._drafts)
+
+    def add(self, request: int) -> bool:
+        """Let a request join the waiting queue; False if it can never fit."""
+        requests = self.requests
+        prompt = int(requests.prompt_tokens[request])
+        end = min(prompt + int(requests.output_tokens[request]), self._longest)
+        if end <= prompt or not self.scheduler.fits(end):
+            return False
+        row = Row(request, prompt, end, int(requests.prefix_hit_tokens[request]), int(self._runs.offsets[request]))
+        row.can_settle = self._may_settle and end + 3 * (self._drafts + 1) <= self._longest
+        self.scheduler.waiting.append(row)
+        return True
+
+    def has_work(self) -> bool:
+        """Whether anything is resident or waiting."""
+        scheduler = self.scheduler
+        return bool(self.settled.rows or scheduler.running or scheduler.waiting)
+
+    def plan_step(self) -> StepPlan:
+        """Schedule a step and decide what the drafter runs in it (rules 19 and 20)."""
+        plan = self.scheduler.schedule()
+        if self._drafts:
+            plan.dummy_proposals = self._too_close_to_the_end(plan)
+            plan.draft_passes = 0 if plan.dummy_proposals else self._draft_passes(plan)
+        return plan
+
+    def _too_close_to_the_end(self, plan: StepPlan) -> bool:
+        """Rule 20: a row whose drafts would pass `max_model_len` keeps the drafter from running for all."""
+        limit = self._longest - self._drafts
+        return any(row.start + row.tokens > limit for row in plan.rows)
+
+    def _draft_passes(self, plan: StepPlan) -> int:
+        """One wide pass always; the narrow ones only if some row can use drafts."""
+        if self._drafts > 1 and (
+            (plan.settled and self.settled.any_can_use_drafts()) or any(map(self._can_use_drafts, plan.rows))
+        ):
+            return self._drafts
+        return 1
+
+    @staticmethod
+    def _can_use_drafts(scheduled: Scheduled) -> bool:
+        row = scheduled.row
+        return scheduled.start + scheduled.tokens >= row.known_tokens and row.end_tokens - row.known_tokens > 1
+
+    def commit(self, plan: StepPlan, step: int) -> tuple[int, list[Row]]:
+        """End the step: accept drafts, commit tokens, propose anew, let finished requests go.
+
+        Returns the tokens committed, first tokens included, and the finished rows in running order.
+        """
+        committed = 0
+        finished: list[Row] = []
+        if plan.settled:
+            began, committed = self.settled.advance()
+            self.rounds.full_rounds(began)
+            for row, overshoot in self.settled.take_finished():
+                committed -= overshoot
+                finished.append(row)
+            self.committed_by_rounds += committed
+        if plan.rows:
+            for scheduled in plan.rows:
+                committed += self._commit_row(scheduled, plan.dummy_proposals, step)
+            self._drop_finished(plan, finished)
+        self._settle_rows(step)
+        return committed, finished
+
+    def _commit_row(self, scheduled: Scheduled, dummy_proposals: bool, step: int) -> int:
+        row, tokens, start, drafts, decodes = scheduled
+        computed = start + tokens
+        if computed < row.known_tokens:  # rule 5: an unfinished prompt commits nothing and gets no drafts
+            row.computed_tokens = computed
+            return 0
+        left = row.end_tokens - row.known_tokens
+        position = row.flat_offset + row.known_tokens - row.prompt_tokens
+        accepted = 0
+        if drafts and (self._accept_dummies or not row.dummy_drafts):
+            accepted = min(int(self._runs.accepted[position]), drafts)
+        if decodes:
+            row.rounds += 1
+            if drafts:
+                row.num_drafts += 1
+                row.draft_tokens += drafts
+                row.accepted_tokens += accepted
+                row.draft_tokens_cut += max(0, accepted - left)
+            self.rounds.one_round(position, drafts, accepted, left)
+        committed = min(accepted + 1, left)  # rule 22
+        if decodes:
+            self.committed_by_rounds += committed
+        else:
+            row.emitted = True
+        row.known_tokens += committed
+        row.computed_tokens = row.known_tokens - 1
+        row.pending_drafts = self._drafts
+        row.dummy_drafts = dummy_proposals
+        if row.first_token_step < 0:
+            row.first_token_step = step
+        return committed
+
+    def _drop_finished(self, plan: StepPlan, finished: list[Row]) -> None:
+        """Rule 9: blocks of finished requests are free in the next step."""
+        done = [scheduled.row for scheduled in plan.rows if scheduled.row.known_tokens >= scheduled.row.end_tokens]
+        if not done:
+            return
+        scheduler = self.scheduler
+        gone = {id(row) for row in done}
+        scheduler.running = [row for row in scheduler.running if id(row) not in gone]
+        for row in done:
+            row.pending_drafts = 0
+            scheduler.blocks.release(row)
+        finished += done
+
+    def _settle_rows(self, step: int) -> None:
+        """Move the first running rows that decode with a full set of drafts into the arrays."""
+        running = self.scheduler.running
+        count = 0
+        for row in running:
+            if not (row.can_settle and row.decodes and row.pending_drafts == self._drafts and not row.dummy_drafts):
+                break
+            count += 1
+        if count:
+            rows = running[:count]
+            del running[:count]
+            for row in rows:
+                self.segments.switch(row, Phase.DECODE, step + 1)
+            self.scheduler.blocks.held_by_rows -= sum(row.blocks for row in rows)
+            self.settled.add(rows)

@@ -1,0 +1,63 @@
+"""The papers' engine: a batch is filled once, runs until all have finished, and only then the next one starts."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from .kv_blocks import KVBlocks
+from .rows import Row, Scheduled, StepPlan
+from .settings import EngineSettings
+from .settled import SettledRows
+
+
+class FixedBatchScheduler:
+    """Static batching: finished requests leave the pass, nobody joins it.
+
+    A batch takes up to `max_num_seqs` waiting requests, prefilled whole in one step. Blocks for their whole length are
+    reserved at the start, so that nothing is ever preempted. Token budgets do not apply.
+    """
+
+    def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
+        self.settings = settings
+        self.settled = settled
+        self.running: list[Row] = []
+        self.waiting: deque[Row] = deque()
+        self.blocks = KVBlocks(settings)
+
+    def num_running(self) -> int:
+        """Residents of the current batch."""
+        return len(self.settled) + len(self.running)
+
+    def fits(self, end_tokens: int) -> bool:
+        """Whether a request of this final length can ever run."""
+        return self.blocks.most_needed(end_tokens, self.settings.num_speculative_tokens) <= self.blocks.usable
+
+    def schedule(self) -> StepPlan:
+        """Plan one step: a round of every resident, or the prefill of the next batch."""
+        plan = StepPlan()
+        if not self.num_running():
+            self._start_batch(plan)
+            return plan
+        plan.settled = len(self.settled)
+        for row in self.running:
+            tokens = row.known_tokens + row.pending_drafts - row.computed_tokens
+            self._take(row, tokens, plan)
+        return plan
+
+    def _start_batch(self, plan: StepPlan) -> None:
+        reserved = 0
+        while self.waiting and len(self.running) < self.settings.max_num_seqs:
+            row = self.waiting[0]
+            reserved += self.blocks.most_needed(row.end_tokens, self.settings.num_speculative_tokens)
+            if reserved > self.blocks.usable:
+                break
+            self.waiting.popleft()
+            row.computed_tokens = min(row.cached_tokens, row.known_tokens - 1)
+            self.running.append(row)
+            plan.admitted.append(row)
+            self._take(row, row.known_tokens - row.computed_tokens, plan)
+
+    def _take(self, row: Row, tokens: int, plan: StepPlan) -> None:
+        self.blocks.extend(row, tokens, self.blocks.usable)
+        start = row.computed_tokens
+        plan.rows.append(Scheduled(row, tokens, start, max(0, start + tokens - row.known_tokens), row.decodes))

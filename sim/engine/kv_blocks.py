@@ -1,0 +1,53 @@
+"""KV blocks of one replica: who holds how many. Rules 6 to 9 of the vLLM scheduler."""
+
+from __future__ import annotations
+
+from .rows import Row
+from .settings import EngineSettings
+
+UNLIMITED = 1 << 62
+
+
+class KVBlocks:
+    """Counts blocks of rows that are scheduled one by one; settled rows count themselves.
+
+    A row holds ceil(min(computed + scheduled + lookahead, max_model_len) / block_size) blocks; blocks taken for drafts
+    that are rejected are kept. One block of the pool is the null block.
+    """
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._block_size = settings.block_size
+        self._lookahead = settings.lookahead
+        self._longest = settings.max_model_len or UNLIMITED
+        total = settings.num_gpu_blocks
+        self.usable = UNLIMITED if total is None else total - 1
+        self.watermark = 0 if total is None else int(settings.watermark * total)
+        self.held_by_rows = 0
+
+    def for_tokens(self, tokens: int) -> int:
+        """Blocks that hold `tokens` tokens, drafts' slots not counted."""
+        return -(-tokens // self._block_size)
+
+    def for_row(self, computed: int, scheduled: int) -> int:
+        """Blocks that a row must hold to be scheduled `scheduled` tokens."""
+        return -(-min(computed + scheduled + self._lookahead, self._longest) // self._block_size)
+
+    def extend(self, row: Row, scheduled: int, free: int) -> bool:
+        """Give the row what it lacks for `scheduled` more tokens out of `free` blocks; False if they do not suffice."""
+        needed = self.for_row(row.computed_tokens, scheduled)
+        lacking = needed - row.blocks
+        if lacking > 0:
+            if lacking > free:
+                return False
+            row.blocks = needed
+            self.held_by_rows += lacking
+        return True
+
+    def release(self, row: Row) -> None:
+        """Take back all blocks of a row that finished or was preempted."""
+        self.held_by_rows -= row.blocks
+        row.blocks = 0
+
+    def most_needed(self, end_tokens: int, num_speculative_tokens: int) -> int:
+        """Blocks that a request needs at the most, just before its last token is known."""
+        return self.for_row(end_tokens - 1, num_speculative_tokens)

@@ -1,0 +1,44 @@
+"""What a planned step looks like to the cost model: rows, contexts and prompt chunks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .rows import StepPlan
+
+
+class StepShape(NamedTuple):
+    """Decodes and prompt chunks of one step.
+
+    decodes: requests that run a round; draft_tokens: drafts they verify; context_tokens: sum of their computed tokens.
+    chunks: (tokens, start) of each prefill row; finished_prompts: those that complete, with the sum of their contexts.
+    """
+
+    decodes: int
+    draft_tokens: int
+    context_tokens: int
+    chunks: list[tuple[int, int]]
+    finished_prompts: int
+    finished_prompt_context: int
+
+
+def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
+    """The shape of a plan; settled rows verify `drafts` drafts each and have computed `settled_context` tokens."""
+    decodes = plan.settled
+    draft_tokens = decodes * drafts
+    context = settled_context if decodes else 0
+    if not plan.rows:
+        return StepShape(decodes, draft_tokens, context, [], 0, 0)
+    chunks = []
+    finished_prompts = finished_context = 0
+    for row, tokens, start, verified, is_decode in plan.rows:
+        if is_decode:
+            decodes += 1
+            draft_tokens += verified
+            context += start
+        else:
+            chunks.append((tokens, start))
+            if start + tokens >= row.known_tokens:
+                finished_prompts += 1
+                finished_context += start + tokens
+    return StepShape(decodes, draft_tokens, context, chunks, finished_prompts, finished_context)
