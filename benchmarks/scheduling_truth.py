@@ -214,7 +214,7 @@ class Replay:
         if not self.recording.has_rows:
             return None
         scheduler = self.core.scheduler
-        return scheduler.blocks.usable - scheduler.blocks.held_by_rows - self.core.settled.blocks_held()
+        return scheduler.blocks.usable - scheduler.blocks.held_by_rows - sum(self.core.settled.blocks_held())
 
     def _composition(self, plan: StepPlan, free_before: int | None) -> dict[str, Any]:
         """What our plan schedules, in the columns of the record."""

@@ -47,14 +47,18 @@ class EngineCore:
         settle: bool = True,
     ) -> None:
         self.settings = settings
-        self.requests = requests
         self.rounds = rounds
         self.segments = segments
         self.committed_by_rounds = 0
         self._drafts = settings.num_speculative_tokens
         self.settled = SettledRows(next_flat, self._drafts, settings.lookahead, settings.block_size)
         self.scheduler = SCHEDULERS[settings.style](settings, self.settled)
-        self._runs = runs
+        # A memoryview hands out plain integers, several times faster than an array does.
+        self._prompt_tokens = requests.prompt_tokens.data
+        self._output_tokens = requests.output_tokens.data
+        self._prefix_hit_tokens = requests.prefix_hit_tokens.data
+        self._offsets = runs.offsets.data
+        self._accepted = runs.accepted.data
         self._longest = settings.max_model_len or 1 << 62
         self._accept_dummies = accept_dummies
         threshold = settings.long_prefill_token_threshold
@@ -62,12 +66,11 @@ class EngineCore:
 
     def add(self, request: int) -> bool:
         """Let a request join the waiting queue; False if it can never fit."""
-        requests = self.requests
-        prompt = int(requests.prompt_tokens[request])
-        end = min(prompt + int(requests.output_tokens[request]), self._longest)
+        prompt = self._prompt_tokens[request]
+        end = min(prompt + self._output_tokens[request], self._longest)
         if end <= prompt or not self.scheduler.fits(end):
             return False
-        row = Row(request, prompt, end, int(requests.prefix_hit_tokens[request]), int(self._runs.offsets[request]))
+        row = Row(request, prompt, end, self._prefix_hit_tokens[request], self._offsets[request])
         row.can_settle = self._may_settle and end + 3 * (self._drafts + 1) <= self._longest
         self.scheduler.waiting.append(row)
         return True
@@ -134,7 +137,7 @@ class EngineCore:
         position = row.flat_offset + row.known_tokens - row.prompt_tokens
         accepted = 0
         if drafts and (self._accept_dummies or not row.dummy_drafts):
-            accepted = min(int(self._runs.accepted[position]), drafts)
+            accepted = min(self._accepted[position], drafts)
         if decodes:
             row.rounds += 1
             if drafts:

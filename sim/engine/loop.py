@@ -62,7 +62,7 @@ class Replica:
         self.core = core
         self.max_running = 0
         reach = settings.num_speculative_tokens + settings.lookahead + settings.block_size
-        self.step_log = StepLog(reach, settings.block_size if settings.num_gpu_blocks is not None else 0)
+        self.step_log = StepLog(reach, settings.block_size)
         self._env = env
         self._costs = costs
         self._log = log
@@ -94,6 +94,8 @@ class Replica:
                 yield self._asleep
             start_ms = env.now
             plan = core.plan_step()
+            if not (plan.settled or plan.rows):
+                raise RuntimeError(f"nothing could be scheduled at {start_ms} ms although requests wait")
             shape = step_shape(plan, drafts, settled.context)
             decodes, draft_tokens, context, chunks, prompts, prompts_context = shape
             terms = terms_of(

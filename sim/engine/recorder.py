@@ -51,7 +51,7 @@ class StepLog:
     def _count_blocks(self) -> None:
         lengths = np.array([len(flat) for flat in self._flats])
         blocks = np.zeros(len(lengths), dtype=np.int64)
-        if self._block_size and lengths.any():
+        if lengths.any():
             computed = np.concatenate(self._flats) + np.concatenate(self._bases)
             held = (computed + self._block_reach) // self._block_size
             used = lengths > 0

@@ -55,7 +55,9 @@ class VllmScheduler:
         return len(self.settled) + len(self.running)
 
     def fits(self, end_tokens: int) -> bool:
-        """Whether a request of this final length can ever run, alone if it must."""
+        """Whether a request of this final length can ever run: alone, and again after a late preemption."""
+        if not self.settings.enable_chunked_prefill and end_tokens - 1 > Budgets(self.settings).room():
+            return False
         return self.blocks.most_needed(end_tokens, self._drafts) <= self.blocks.usable
 
     def schedule(self) -> StepPlan:

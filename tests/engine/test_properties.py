@@ -1,0 +1,123 @@
+"""What must hold in every world: the fast path changes nothing, and nothing is lost or made up."""
+
+import dataclasses
+
+import numpy as np
+from hypothesis import given, settings
+from worlds import COSTS, make_requests, make_runs, make_settings, worlds
+
+from sim.engine import loop
+from sim.engine.records import Phase, Status
+
+
+def assert_same_records(one, other):
+    for a, b in zip(one.steps, other.steps, strict=True):
+        for field in dataclasses.fields(a):
+            np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name), err_msg=field.name)
+    for part in ("requests", "segments", "counts"):
+        for field in dataclasses.fields(getattr(one, part)):
+            a, b = getattr(getattr(one, part), field.name), getattr(getattr(other, part), field.name)
+            np.testing.assert_array_equal(a, b, err_msg=f"{part}.{field.name}")
+    assert one.max_running == other.max_running
+
+
+@settings(max_examples=250, deadline=None)
+@given(worlds())
+def test_settled_rows_change_no_record(world):
+    requests, runs, limits = world
+    assert_same_records(
+        loop.simulate(requests, runs, limits, COSTS), loop.simulate(requests, runs, limits, COSTS, settle=False)
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds())
+def test_tokens_blocks_and_time_are_conserved(world):
+    requests, runs, limits = world
+    records = loop.simulate(requests, runs, limits, COSTS)
+    done = records.requests.status == Status.COMPLETED
+    delivered = loop.deliverable_tokens(requests, limits)
+    np.testing.assert_array_equal(records.requests.output_tokens[done], delivered[done])
+    committed = sum(int(steps.committed_tokens.sum()) for steps in records.steps)
+    assert committed == int(delivered[done].sum())
+    # Each prefill that completes emits one token, everything else comes from rounds.
+    emitted = int(records.segments.delivers.sum())
+    assert records.counts.committed_by_rounds + emitted == committed
+    assert records.counts.rounds == int(records.requests.rounds.sum())
+    assert records.counts.draft_tokens == int(records.requests.draft_tokens.sum())
+    assert records.counts.num_drafts == int(records.requests.num_drafts.sum())
+    assert records.counts.accepted_tokens == int(records.requests.accepted_tokens.sum())
+    assert records.counts.draft_tokens_cut == int(records.requests.draft_tokens_cut.sum())
+    # A round commits its accepted drafts and one more token, cut at the end: the bonus may be what is cut.
+    kept = records.counts.accepted_tokens - records.counts.draft_tokens_cut
+    assert kept <= records.counts.committed_by_rounds <= kept + records.counts.rounds
+    for steps in records.steps:
+        ends = steps.start_ms + steps.duration_ms
+        assert np.all(steps.start_ms[1:] >= ends[:-1] - 1e-6)
+        if records.usable_blocks is not None:
+            assert steps.blocks_used.max(initial=0) <= records.usable_blocks
+        if len(steps):
+            assert steps.waiting[-1] == 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds())
+def test_segments_cover_each_request_from_first_to_last_step(world):
+    requests, runs, limits = world
+    records = loop.simulate(requests, runs, limits, COSTS)
+    segments = records.segments
+    for request in np.flatnonzero(records.requests.status == Status.COMPLETED):
+        own = np.flatnonzero(segments.request == request)
+        first, last = segments.first_step[own], segments.last_step[own]
+        assert first[0] == records.requests.first_scheduled_step[request]
+        assert last[-1] == records.requests.finish_step[request]
+        np.testing.assert_array_equal(first[1:], last[:-1] + 1)
+        rounds = np.sum((last - first + 1)[segments.phase[own] == Phase.DECODE])
+        assert rounds == records.requests.rounds[request]
+        assert np.sum(segments.phase[own] == Phase.PREEMPTED) == records.requests.preemptions[request]
+        arrival = records.requests.arrival_ms[request]
+        start = records.steps[records.requests.replica[request]].start_ms[first[0]]
+        assert arrival <= start + 1e-9
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds())
+def test_all_blocks_come_back(world):
+    requests, runs, limits = world
+    cores = []
+    original = loop.EngineCore
+
+    class Kept(original):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            cores.append(self)
+
+    loop.EngineCore = Kept
+    try:
+        loop.simulate(requests, runs, limits, COSTS)
+    finally:
+        loop.EngineCore = original
+    for core in cores:
+        assert core.scheduler.blocks.held_by_rows == 0
+        assert not core.settled.rows
+
+
+@settings(max_examples=40, deadline=None)
+@given(worlds())
+def test_the_same_arguments_give_the_same_records(world):
+    requests, runs, limits = world
+    assert_same_records(loop.simulate(requests, runs, limits, COSTS), loop.simulate(requests, runs, limits, COSTS))
+
+
+def test_a_request_that_can_never_fit_is_refused_and_the_next_one_sent():
+    requests = make_requests([5, 500, 5], [4, 4, 4], concurrency=1)
+    limits = make_settings(num_gpu_blocks=11)
+    records = loop.simulate(requests, make_runs(requests, np.random.default_rng(1), 1), limits, COSTS)
+    assert records.requests.status.tolist() == [Status.COMPLETED, Status.FAILED, Status.COMPLETED]
+
+
+def test_without_chunking_a_prompt_beyond_the_budget_is_refused_instead_of_waiting_for_ever():
+    requests = make_requests([300, 5], [4, 4])
+    limits = make_settings(enable_chunked_prefill=False, max_num_batched_tokens=200, max_num_scheduled_tokens=200)
+    records = loop.simulate(requests, make_runs(requests, np.random.default_rng(1), 1), limits, COSTS)
+    assert records.requests.status.tolist() == [Status.FAILED, Status.COMPLETED]
