@@ -254,15 +254,15 @@ class Replay:
         if not plan.settled:
             return []
         settled, drafts = self.core.settled, self.recording.settings.num_speculative_tokens
-        starts = (settled.flat + settled.base).tolist()
-        return [(row, 1 + drafts, start, drafts, True) for row, start in zip(settled.rows, starts, strict=True)]
+        starts = settled.computed_tokens()
+        return [(row, 1 + drafts, start, drafts, True) for row, start in zip(settled.rows(), starts, strict=True)]
 
     def _pending_after(self, plan: StepPlan, ours: dict[str, Any]) -> None:
         """Drafts pending for each scheduled request after the step; a finished one has none."""
         if "dn" not in self.recording.row_fields:
             return
         drafts = self.recording.settings.num_speculative_tokens
-        settled = {id(row) for row in self.core.settled.rows}
+        settled = {id(row) for row in self.core.settled.rows()}
         ours["dn"] = [drafts if id(row) in settled else row.pending_drafts for row in self._scheduled]
 
     def _recorded(self, step: int) -> dict[str, Any]:

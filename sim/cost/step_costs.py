@@ -6,10 +6,24 @@ over the requests that draft on: vLLM's shape of chain drafting.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..inputs.calibration import AffineCosts, FittedRange
+
+
+class StepShape(NamedTuple):
+    """Decodes and prompt chunks of one step.
+
+    decodes: requests that run a round; draft_tokens: drafts they verify; context_tokens: sum of their computed tokens.
+    chunks: (tokens, start) of each prefill row; finished_prompts: those that complete, with the sum of their contexts.
+    """
+
+    decodes: int
+    draft_tokens: int
+    context_tokens: int
+    chunks: list[tuple[int, int]]
+    finished_prompts: int
+    finished_prompt_context: int
 
 
 class StepTerms(NamedTuple):
@@ -28,7 +42,7 @@ class StepTerms(NamedTuple):
     extrapolated: bool
 
 
-class AffineStepCosts:
+class StepCosts:
     """Costs linear in rows and context (`AffineCosts`), compiled to plain floats in ms."""
 
     def __init__(self, costs: AffineCosts, fitted_range: FittedRange | None = None) -> None:
@@ -44,51 +58,33 @@ class AffineStepCosts:
         limit = fitted_range.max_decode_batch if fitted_range else None
         self.max_decode_batch = limit if limit is not None else 1 << 62
 
-    def terms(
-        self,
-        decodes: int,
-        decode_rows: int,
-        decode_context: int,
-        chunks: Sequence[tuple[int, int]] = (),
-        finished_prompts: int = 0,
-        finished_prompt_context: int = 0,
-        draft_passes: int = 0,
-    ) -> StepTerms:
-        """Cost of a step.
-
-        decodes: requests that decode; decode_rows: their target rows (1 + drafts each); decode_context: the sum of
-        their computed tokens. chunks: (tokens, start) of every prefill row. finished_prompts: how many of those
-        complete, with the sum of their contexts. draft_passes: serial passes of the drafter, 0 without one.
-        """
-        context = decode_context
-        rows = decode_rows
-        target_decode = self.target_fixed_ms + self.target_row_ms * rows + self.target_kv_ms * context
-        target = target_decode
+    def terms(self, shape: StepShape, draft_passes: int) -> StepTerms:
+        """Cost of a step; draft_passes: serial passes of the drafter, 0 without one."""
+        decodes, draft_tokens, context, chunks, finished_prompts, finished_prompt_context = shape
+        rows = decodes + draft_tokens
+        target = target_decode = self.target_ms(rows, context)
         if chunks:
             for tokens, start in chunks:
                 rows += tokens
                 context += start
-            target = self.target_fixed_ms + self.target_row_ms * rows + self.target_kv_ms * context
+            target = self.target_ms(rows, context)
         draft = 0.0
         if draft_passes:
             draft = self.draft_fixed_ms + self.draft_row_ms * rows + self.draft_kv_ms * context
             if draft_passes > 1:
+                narrow_rows = decodes + finished_prompts
+                narrow_context = shape.context_tokens + finished_prompt_context
                 draft += (draft_passes - 1) * (
-                    self.draft_fixed_ms
-                    + self.draft_row_ms * (decodes + finished_prompts)
-                    + self.draft_kv_ms * (decode_context + finished_prompt_context)
+                    self.draft_fixed_ms + self.draft_row_ms * narrow_rows + self.draft_kv_ms * narrow_context
                 )
         sampling = self.sampling_ms if decodes or finished_prompts else 0.0
+        kv_update = self.kv_update_row_ms * rows
         return StepTerms(
-            self.host_ms,
-            target,
-            target_decode,
-            self.kv_update_row_ms * rows,
-            sampling,
-            draft,
-            decodes > self.max_decode_batch,
+            self.host_ms, target, target_decode, kv_update, sampling, draft, decodes > self.max_decode_batch
         )
 
-    def prefill_alone_ms(self, tokens: int, start: int) -> float:
-        """Target cost of one prefill chunk with nothing else in the step."""
-        return self.target_fixed_ms + self.target_row_ms * tokens + self.target_kv_ms * start
+    def target_ms(self, rows: int, context_tokens: int) -> float:
+        """One pass of the target over `rows` rows; a pass without rows is not run."""
+        if not rows:
+            return 0.0
+        return self.target_fixed_ms + self.target_row_ms * rows + self.target_kv_ms * context_tokens

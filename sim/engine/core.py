@@ -39,7 +39,7 @@ class EngineCore:
         settings: EngineSettings,
         requests: Requests,
         runs: AcceptanceRuns,
-        next_flat: NDArray[np.int64] | None,
+        next_flat: NDArray[np.int64],
         rounds: RoundCounter,
         segments: SegmentLog,
         *,
@@ -78,7 +78,7 @@ class EngineCore:
     def has_work(self) -> bool:
         """Whether anything is resident or waiting."""
         scheduler = self.scheduler
-        return bool(self.settled.rows or scheduler.running or scheduler.waiting)
+        return bool(self.settled.count or scheduler.running or scheduler.waiting)
 
     def plan_step(self) -> StepPlan:
         """Schedule a step and decide what the drafter runs in it (rules 19 and 20)."""
@@ -115,7 +115,7 @@ class EngineCore:
         finished: list[Row] = []
         if plan.settled:
             began, committed = self.settled.advance()
-            self.rounds.full_rounds(began)
+            self.rounds.full_rounds(began, plan.settled)
             for row, overshoot in self.settled.take_finished():
                 committed -= overshoot
                 finished.append(row)
@@ -177,7 +177,7 @@ class EngineCore:
         running = self.scheduler.running
         count = 0
         for row in running:
-            if not (row.can_settle and row.decodes and row.pending_drafts == self._drafts and not row.dummy_drafts):
+            if not self._has_settled(row):
                 break
             count += 1
         if count:
@@ -185,5 +185,15 @@ class EngineCore:
             del running[:count]
             for row in rows:
                 self.segments.switch(row, Phase.DECODE, step + 1)
-            self.scheduler.blocks.held_by_rows -= sum(row.blocks for row in rows)
+                self.scheduler.blocks.held_by_rows -= row.blocks
             self.settled.add(rows)
+
+    def _has_settled(self, row: Row) -> bool:
+        """A row that this step left out would be left out again: it stays where it is."""
+        return (
+            row.can_settle
+            and row.decodes
+            and row.pending_drafts == self._drafts
+            and not row.dummy_drafts
+            and (row.phase == Phase.DECODE or row.phase == Phase.PREFILL)
+        )

@@ -26,7 +26,7 @@ class FixedBatchScheduler:
 
     def num_running(self) -> int:
         """Residents of the current batch."""
-        return len(self.settled) + len(self.running)
+        return self.settled.count + len(self.running)
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run."""
@@ -38,7 +38,7 @@ class FixedBatchScheduler:
         if not self.num_running():
             self._start_batch(plan)
             return plan
-        plan.settled = len(self.settled)
+        plan.settled = self.settled.count
         for row in self.running:
             tokens = row.known_tokens + row.pending_drafts - row.computed_tokens
             self._take(row, tokens, plan)

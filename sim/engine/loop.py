@@ -6,14 +6,14 @@ One event per step and one per open arrival; nothing here decides what a step co
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from ..cost.step_costs import StepTerms
+from ..cost.step_costs import StepCosts
 from ..workload.requests import Requests
 from .core import EngineCore
 from .recorder import RequestLog, StepLog
@@ -26,25 +26,6 @@ from .settled import next_positions
 from .shape import step_shape
 
 Events = Generator[simpy.Event, Any, None]
-
-
-class StepCosts(Protocol):
-    """What the loop needs of a compiled calibration."""
-
-    def terms(
-        self,
-        decodes: int,
-        decode_rows: int,
-        decode_context: int,
-        chunks: list[tuple[int, int]],
-        finished_prompts: int,
-        finished_prompt_context: int,
-        draft_passes: int,
-    ) -> StepTerms:
-        """Milliseconds of one step by phase."""
-
-    def prefill_alone_ms(self, tokens: int, start: int) -> float:
-        """Target cost of one prefill chunk with nothing else in the step."""
 
 
 class Replica:
@@ -86,7 +67,8 @@ class Replica:
         """The engine's process: plan, let the step's time pass, commit."""
         env, core, scheduler, settled = self._env, self.core, self.core.scheduler, self.core.settled
         drafts, hides_host = core.settings.num_speculative_tokens, core.settings.async_scheduling
-        terms_of, record = self._costs.terms, self.step_log.add
+        terms_of, record, note_blocks = self._costs.terms, self.step_log.add, self.step_log.settled_blocks
+        timeout = env.timeout
         step = 0
         while True:
             if not core.has_work():
@@ -94,29 +76,45 @@ class Replica:
                 yield self._asleep
             start_ms = env.now
             plan = core.plan_step()
-            if not (plan.settled or plan.rows):
-                raise RuntimeError(f"nothing could be scheduled at {start_ms} ms although requests wait")
             shape = step_shape(plan, drafts, settled.context)
-            decodes, draft_tokens, context, chunks, prompts, prompts_context = shape
-            terms = terms_of(
-                decodes, decodes + draft_tokens, context, chunks, prompts, prompts_context, plan.draft_passes
-            )
+            terms = terms_of(shape, plan.draft_passes)
             host_ms, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated = terms
             device_ms = target_ms + kv_update_ms + sampling_ms + draft_ms
             if hides_host:
                 host_ms = max(0.0, host_ms - device_ms)
-            if not plan.only_settled():
+            if plan.rows or plan.left_out or plan.preempted:
                 self._note_single_rows(plan, step)
+            elif not plan.settled:
+                raise RuntimeError(f"nothing could be scheduled at {start_ms} ms although requests wait")
             running, waiting = scheduler.num_running(), len(scheduler.waiting)
-            self.max_running = max(self.max_running, running)
-            flat, base, blocks = settled.flat, settled.base, scheduler.blocks.held_by_rows
-            yield env.timeout(host_ms + device_ms)
+            if running > self.max_running:
+                self.max_running = running
+            if plan.settled:
+                note_blocks(settled.flat, settled.base)
+            blocks = scheduler.blocks.held_by_rows
+            yield timeout(host_ms + device_ms)
             committed, finished = core.commit(plan, step)
-            times = (start_ms, host_ms, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms)
-            over_ms = host_ms + device_ms if extrapolated else 0.0
-            prompt_tokens = sum([tokens for tokens, _ in chunks]) if chunks else 0
-            counts = (decodes, draft_tokens, len(chunks), prompt_tokens, context, committed, running, waiting, blocks)
-            record((*times, over_ms, *counts), flat, base)
+            record(
+                (
+                    start_ms,
+                    host_ms,
+                    target_ms,
+                    target_decode_ms,
+                    kv_update_ms,
+                    sampling_ms,
+                    draft_ms,
+                    host_ms + device_ms if extrapolated else 0.0,
+                    shape[0],
+                    shape[1],
+                    len(shape[3]),
+                    sum([tokens for tokens, _ in shape[3]]) if shape[3] else 0,
+                    shape[2],
+                    committed,
+                    running,
+                    waiting,
+                    blocks,
+                )
+            )
             for row in finished:
                 self._end(row, step, env.now - draft_ms if hides_host else env.now)
             step += 1
@@ -127,7 +125,7 @@ class Replica:
             if not decodes:
                 row.prefill_passes += 1
                 if row.first_token_step < 0:
-                    row.own_prefill_ms += self._costs.prefill_alone_ms(tokens, start)
+                    row.own_prefill_ms += self._costs.target_ms(tokens, start)
 
     def _end(self, row: Row, step: int, delivered_ms: float) -> None:
         self.core.segments.close(row, step)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .records import Ints, RequestRecords, Status, Steps
 from .rows import Row
@@ -30,34 +29,42 @@ STEP_COLUMNS = tuple(Steps.__dataclass_fields__)
 
 
 class StepLog:
-    """One replica's steps. The blocks of settled rows are counted in batches from the positions of each step."""
+    """One replica's steps. The blocks of settled rows are counted in batches from their slots."""
 
     def __init__(self, block_reach: int, block_size: int) -> None:
         self._values = array("d")
         self._block_reach = block_reach
         self._block_size = block_size
-        self._flats: list[NDArray[np.int64]] = []
-        self._bases: list[NDArray[np.int64]] = []
-        self._settled_blocks: list[Ints] = []
+        self._steps = 0
+        self._slots_step: list[int] = []
+        self._flats: list[Ints] = []
+        self._bases: list[Ints] = []
+        self._counted: list[tuple[Ints, Ints]] = []
 
-    def add(self, values: tuple[float, ...], flat: NDArray[np.int64], base: NDArray[np.int64]) -> None:
-        """One step in the order of `Steps`; its last column counts single rows' blocks only."""
+    def add(self, values: tuple[float, ...]) -> None:
+        """One step in the order of `Steps`; its last column counts the blocks of single rows only."""
         self._values.extend(values)
+        self._steps += 1
+
+    def settled_blocks(self, flat: Ints, base: Ints) -> None:
+        """The slots of settled rows in the step that will be added next; the arrays must not change any more."""
+        self._slots_step.append(self._steps)
         self._flats.append(flat)
         self._bases.append(base)
         if len(self._flats) >= _BATCH_STEPS:
             self._count_blocks()
 
     def _count_blocks(self) -> None:
+        if not self._flats:
+            return
         lengths = np.array([len(flat) for flat in self._flats])
-        blocks = np.zeros(len(lengths), dtype=np.int64)
-        if lengths.any():
-            computed = np.concatenate(self._flats) + np.concatenate(self._bases)
-            held = (computed + self._block_reach) // self._block_size
-            used = lengths > 0
-            starts = np.cumsum(lengths) - lengths
-            blocks[used] = np.add.reduceat(held, starts[used])
-        self._settled_blocks.append(blocks)
+        held = np.concatenate(self._flats)
+        held += np.concatenate(self._bases)
+        held += self._block_reach
+        held //= self._block_size
+        blocks = np.add.reduceat(held, np.cumsum(lengths) - lengths)
+        self._counted.append((np.array(self._slots_step), blocks))
+        self._slots_step.clear()
         self._flats.clear()
         self._bases.clear()
 
@@ -68,7 +75,8 @@ class StepLog:
         columns = dict(zip(STEP_COLUMNS, table, strict=True))
         floats = {name: columns[name].copy() for name in STEP_COLUMNS[:_FLOAT_COLUMNS]}
         integers = {name: columns[name].astype(np.int64) for name in STEP_COLUMNS[_FLOAT_COLUMNS:]}
-        integers["blocks_used"] += np.concatenate(self._settled_blocks)
+        for steps, blocks in self._counted:
+            integers["blocks_used"][steps] += blocks
         return Steps(**floats, **integers)  # type: ignore[arg-type]  # the names tell floats from integers
 
 

@@ -5,6 +5,8 @@ Full rounds come as arrays of positions and are counted in batches, so that a st
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,17 +29,15 @@ class RoundCounter:
         self._accepted = runs.accepted
         self._drafts = drafts
         self._counts = drafts > 0
-        self._left = _tokens_left(runs, strides, output_tokens) if self._counts else None
+        self._codes = _codes(runs, drafts, strides, output_tokens) if self._counts else None
         self._pending: list[NDArray[np.int64]] = []
-        self._full_accepted = np.zeros(256, dtype=np.int64)
-        self._full_inside = np.zeros(256, dtype=np.int64)
-        self._full_cut = 0
+        self._full = np.zeros((drafts + 2) ** 2 + 1, dtype=np.int64)
         self.rounds = 0
         self._single = _SingleRounds(drafts)
 
-    def full_rounds(self, began: NDArray[np.int64]) -> None:
-        """Rounds with all their drafts, by the positions at which they began."""
-        self.rounds += len(began)
+    def full_rounds(self, began: NDArray[np.int64], count: int) -> None:
+        """Rounds with all their drafts, by the positions at which they began; parked slots are not counted."""
+        self.rounds += count
         if self._counts:
             self._pending.append(began)
             if len(self._pending) >= _BATCH_STEPS:
@@ -50,35 +50,30 @@ class RoundCounter:
             self._single.add(int(self._accepted[position]), drafts, accepted, left)
 
     def _flush(self) -> None:
-        if not self._pending:
-            return
-        assert self._left is not None
-        began = np.concatenate(self._pending)
-        self._pending.clear()
-        model = self._accepted[began]
-        inside = np.minimum(model, self._left[began])
-        self._full_accepted += np.bincount(model, minlength=256)
-        self._full_inside += np.bincount(inside, minlength=256)
-        accepted = np.minimum(model, self._drafts).astype(np.int64)
-        self._full_cut += int(np.sum(accepted - np.minimum(accepted, inside)))
+        if self._pending and self._codes is not None:
+            codes = self._codes[np.concatenate(self._pending)]
+            self._full += np.bincount(codes, minlength=len(self._full))
+            self._pending.clear()
 
     def counts(self, committed_by_rounds: int) -> SamplerCounts:
         """The totals."""
         self._flush()
         single = self._single
-        at_least = _at_least(self._full_accepted)
-        inside = _at_least(self._full_inside)
-        full = int(self._full_accepted.sum())
-        accepted_at = at_least[1 : self._drafts + 1] + single.accepted_at
+        levels = np.arange(self._drafts + 2)
+        table = self._full[:-1].reshape(len(levels), len(levels))  # [the model accepts, of these inside the output]
+        full = int(table.sum())
+        accepted_at = _at_least(table.sum(axis=1))[1:-1] + single.accepted_at
+        accepted = np.minimum(levels, self._drafts)[:, None]
+        cut = int(np.sum(table * (accepted - np.minimum(accepted, levels))))
         return SamplerCounts(
             rounds=self.rounds,
             num_drafts=full + single.num_drafts,
             draft_tokens=full * self._drafts + single.draft_tokens,
             accepted_tokens=int(accepted_at.sum()),
-            draft_tokens_cut=self._full_cut + single.cut,
+            draft_tokens_cut=cut + single.cut,
             committed_by_rounds=committed_by_rounds,
             accepted_at=accepted_at,
-            committed_at=inside[1 : self._drafts + 2] + single.committed_at,
+            committed_at=_at_least(table.sum(axis=0))[1:] + single.committed_at,
         )
 
 
@@ -107,10 +102,19 @@ def _at_least(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
     return counts
 
 
-def _tokens_left(
-    runs: AcceptanceRuns, strides: NDArray[np.int64], output_tokens: NDArray[np.int64]
-) -> NDArray[np.uint8]:
-    """Tokens from each output position to its request's end, capped where a round cannot tell the difference."""
+def _codes(
+    runs: AcceptanceRuns, drafts: int, strides: NDArray[np.int64], output_tokens: NDArray[np.int64]
+) -> NDArray[np.unsignedinteger[Any]]:
+    """One small number per output position: (accepted run, part of it inside the output), both up to drafts + 1.
+
+    One more entry, for parked slots, has a code of its own.
+    """
+    levels = drafts + 2
+    total = len(runs.accepted)
     ends = np.repeat(runs.offsets + output_tokens, strides)
-    left = np.clip(ends - np.arange(len(ends)), 0, 255)
-    return left.astype(np.uint8)
+    left = np.clip(ends - np.arange(total), 0, levels - 1)
+    model = np.minimum(runs.accepted, levels - 1).astype(np.int64)
+    codes = np.empty(total + 1, dtype=np.min_scalar_type(levels**2))
+    codes[:total] = model * levels + np.minimum(model, left)
+    codes[total] = levels**2
+    return codes

@@ -3,6 +3,9 @@
 A row is settled while rule 1 can only give it its whole round: it decodes, holds a full set of drafts and ends well
 below `max_model_len`. The batch is the same running list in the same order; the scheduler takes rows out of the arrays
 (`release`) whenever a budget, a block or a preemption could treat them one by one.
+
+A row that leaves keeps its slot, parked at a position that leads to itself; slots are packed when many are parked. So
+coming and going costs a few element writes. Arrays that were handed out are never written again.
 """
 
 from __future__ import annotations
@@ -14,146 +17,192 @@ from ..acceptance.runs import AcceptanceRuns
 from .rows import Row
 
 Ints = NDArray[np.int64]
+_NEVER = 1 << 60
+_SPARE_SLOTS = 16
 
 
-def next_positions(runs: AcceptanceRuns, drafts: int) -> Ints | None:
+def next_positions(runs: AcceptanceRuns, drafts: int) -> Ints:
     """Where a round with all its drafts leads from each output position, uncut: p + min(accepted, k) + 1.
 
-    None without speculation, where every round leads one further.
+    One more entry, for the parking position after the last output, leads to itself.
     """
-    if not drafts:
-        return None
-    table = np.arange(1, len(runs.accepted) + 1, dtype=np.int64)
-    table += np.minimum(runs.accepted, np.uint8(drafts))
+    total = len(runs.accepted)
+    table = np.arange(1, total + 2, dtype=np.int64)
+    table[total] = total
+    if drafts:
+        table[:total] += np.minimum(runs.accepted, np.uint8(drafts))
     return table
 
 
 class SettledRows:
-    """Arrays over settled rows, in running order.
+    """Arrays over slots, in running order.
 
-    flat: index of each row's output position in the acceptance arrays; end: the index at which it is finished; base:
-    computed tokens minus flat. context: sum of computed tokens. `row.blocks` is what a row held when it settled.
+    flat: index of each row's output position in the acceptance arrays (`parked` where the slot is empty); base:
+    computed tokens minus flat; end: the index at which the row is finished. context: sum of computed tokens.
+    `row.blocks` is what a row held when it settled. An empty slot's base makes its blocks come out as zero.
     """
 
-    def __init__(self, next_flat: Ints | None, drafts: int, lookahead: int, block_size: int) -> None:
-        self.rows: list[Row] = []
-        self.context = 0
+    def __init__(self, next_flat: Ints, drafts: int, lookahead: int, block_size: int) -> None:
+        self.count = 0
+        self.parked = len(next_flat) - 1
         self._next_flat = next_flat
         self._drafts = drafts
         self._most_commits = 1 + drafts
         # A row needs ceil((computed + 1 + drafts + lookahead) / block_size) blocks for a round.
-        self._block_reach = 1 + drafts + lookahead + block_size - 1
+        self.block_reach = 1 + drafts + lookahead + block_size - 1
         self._block_size = block_size
         self._rounds_run = 0
-        self._clear()
+        self._allocate([], self._empty(), self._empty(), self._empty())
 
-    def _clear(self) -> None:
-        self.flat: Ints = np.zeros(0, dtype=np.int64)
-        self._fixed: Ints = np.zeros((2, 0), dtype=np.int64)
-        self.base, self.end = self._fixed
-        self.context = self._base_sum = 0
-        self._last_began: Ints = self.flat
-        # Rounds that can be run before some row may be finished, and before every row may be at its last token.
+    def _empty(self) -> Ints:
+        return np.zeros(0, dtype=np.int64)
+
+    def _allocate(self, rows: list[Row], flat: Ints, base: Ints, end: Ints) -> None:
+        """Set the slots to these rows, with empty slots behind them."""
+        spare = _SPARE_SLOTS + len(rows) // 8
+        self._slots: list[Row | None] = [*rows]
+        self.flat = np.concatenate((flat, np.full(spare, self.parked)))
+        self.base = np.concatenate((base, np.full(spare, -self.parked - self.block_reach)))
+        self._end = np.concatenate((end, np.full(spare, _NEVER)))
+        self._last_began = self._last_base = self._empty()
+        self.count = len(rows)
+        self._base_sum = int(np.add.reduce(base))
+        self._flat_sum = int(np.add.reduce(self.flat))
+        self.context = self._base_sum + self._flat_sum - spare * self.parked
+        # Rounds run before some row may be finished, and before every row may be at its last token.
         self._no_finish_before = self._rounds_run
         self._useful_before = self._rounds_run
 
-    def __len__(self) -> int:
-        return len(self.rows)
+    def rows(self) -> list[Row]:
+        """The rows in running order."""
+        return [row for row in self._slots if row is not None]
+
+    def _live(self) -> NDArray[np.bool_]:
+        live: NDArray[np.bool_] = self.flat != self.parked
+        return live
 
     # --- blocks -------------------------------------------------------------------------------------------------------
 
     def blocks_bound(self) -> int:
         """An upper bound of `blocks_needed` from the running sum of contexts alone."""
-        return (self.context + len(self.rows) * self._block_reach) // self._block_size
+        return (self.context + self.count * self.block_reach) // self._block_size
 
     def blocks_needed(self) -> int:
         """Blocks that all settled rows hold once their next round is scheduled."""
-        return int(np.add.reduce((self.flat + self.base + self._block_reach) // self._block_size))
+        return int(np.add.reduce((self.flat + self.base + self.block_reach) // self._block_size))
 
     def blocks_held(self) -> list[int]:
         """Blocks that each row holds between two steps: those of its last round, or of before it settled."""
-        last = (
-            (self._last_began + self.base[: len(self._last_began)] + self._block_reach) // self._block_size
-        ).tolist()
-        last += [0] * (len(self.rows) - len(last))
-        return [max(row.blocks, blocks) for row, blocks in zip(self.rows, last, strict=True)]
+        last = ((self._last_began + self._last_base + self.block_reach) // self._block_size).tolist()
+        last += [0] * (len(self._slots) - len(last))
+        return [max(row.blocks, last[i]) for i, row in enumerate(self._slots) if row is not None]
+
+    def computed_tokens(self) -> list[int]:
+        """Computed tokens of each row."""
+        computed: list[int] = (self.flat + self.base)[self._live()].tolist()
+        return computed
 
     # --- membership ---------------------------------------------------------------------------------------------------
 
     def add(self, rows: list[Row]) -> None:
         """Append rows that have settled: each holds a full set of drafts and its next step is a round."""
-        flat, fixed = [], []
+        if len(self._slots) + len(rows) > len(self.flat):
+            self._pack(len(rows))
+        self.base = self.base.copy()
         for row in rows:
+            slot = len(self._slots)
             position = row.flat_offset + row.known_tokens - row.prompt_tokens
             base = row.computed_tokens - position
             left = row.end_tokens - row.known_tokens
-            flat.append(position)
-            fixed.append((base, position + left))
-            row.settled_round = self._rounds_run
+            self.flat[slot] = position
+            self.base[slot] = base
+            self._end[slot] = position + left
+            self._slots.append(row)
+            self.count += 1
             self.context += row.computed_tokens
             self._base_sum += base
-            self._may_finish_in((left - 1) // self._most_commits + 1)
-        self.rows += rows
-        self.flat = np.concatenate((self.flat, np.array(flat)))
-        self._fixed = np.concatenate((self._fixed, np.array(fixed).T), axis=1)
-        self.base, self.end = self._fixed
+            self._flat_sum += position - self.parked
+            row.settled_round = self._rounds_run
+            self._no_finish_before = min(
+                self._no_finish_before, self._rounds_run + (left - 1) // self._most_commits + 1
+            )
+
+    def _pack(self, more: int) -> None:
+        """Close the gaps that rows have left and make room for some more."""
+        live = self._live()
+        began, last_base = self._last_began, self._last_base
+        kept = live[: len(began)]
+        flat, base, end = self.flat[live], self.base[live], self._end[live]
+        no_finish, useful = self._no_finish_before, self._useful_before
+        self._allocate(self.rows(), flat, base, end)
+        self._last_began, self._last_base = began[kept], last_base[kept]
+        self._no_finish_before, self._useful_before = no_finish, useful
+        if len(self._slots) + more > len(self.flat):
+            self.flat = np.concatenate((self.flat, np.full(more, self.parked)))
+            self.base = np.concatenate((self.base, np.full(more, -self.parked - self.block_reach)))
+            self._end = np.concatenate((self._end, np.full(more, _NEVER)))
+            self._flat_sum += more * self.parked
 
     def release(self) -> list[Row]:
         """Take all rows out of the arrays before a step's rounds are scheduled, and bring their fields up to date."""
-        held = self.blocks_held()
-        for row, computed, blocks in zip(self.rows, (self.flat + self.base).tolist(), held, strict=True):
+        released = self.rows()
+        for row, computed, blocks in zip(released, self.computed_tokens(), self.blocks_held(), strict=True):
             self._account(row, computed + 1)
             row.computed_tokens = computed
             row.pending_drafts = self._drafts
             row.blocks = blocks
-        released, self.rows = self.rows, []
-        self._clear()
+        self._allocate([], self._empty(), self._empty(), self._empty())
         return released
 
     def take_finished(self) -> list[tuple[Row, int]]:
         """Remove the rows that have reached their end; returns each with the tokens it overshot."""
-        if self._rounds_run < self._no_finish_before or not self.rows:
+        if self._rounds_run < self._no_finish_before or not self.count:
             return []
-        left = self.end - self.flat
+        left = self._end - self.flat
         least = int(left.min())
-        if least > 0:
-            self._no_finish_before = self._rounds_run + (least - 1) // self._most_commits + 1
-            return []
-        keep = left > 0
         taken = []
-        for i in reversed((~keep).nonzero()[0].tolist()):
-            row, overshoot = self.rows.pop(i), -int(left[i])
-            self.context -= int(self.flat[i] + self.base[i])
-            self._base_sum -= int(self.base[i])
-            self._account(row, row.end_tokens + overshoot)
-            row.draft_tokens_cut += max(0, overshoot - 1)  # the bonus token is no draft
-            row.known_tokens = row.end_tokens
-            row.pending_drafts = 0
-            taken.append((row, overshoot))
-        self.flat = self.flat[keep]
-        self._last_began = self._last_began[keep]
-        self._fixed = self._fixed[:, keep]
-        self.base, self.end = self._fixed
-        taken.reverse()
+        if least <= 0:
+            self.base = self.base.copy()
+            for slot in (left <= 0).nonzero()[0].tolist():
+                row = self._slots[slot]
+                assert row is not None
+                overshoot = -int(left[slot])
+                self._account(row, row.end_tokens + overshoot)
+                row.draft_tokens_cut += max(0, overshoot - 1)  # the bonus token is no draft
+                row.known_tokens = row.end_tokens
+                row.pending_drafts = 0
+                taken.append((row, overshoot))
+                self._park(slot)
+            least = 1
+        self._no_finish_before = self._rounds_run + (least - 1) // self._most_commits + 1
         return taken
 
-    def _may_finish_in(self, rounds: int) -> None:
-        self._no_finish_before = min(self._no_finish_before, self._rounds_run + rounds)
+    def _park(self, slot: int) -> None:
+        position, base = int(self.flat[slot]), int(self.base[slot])
+        self.flat[slot] = self.parked
+        self.base[slot] = -self.parked - self.block_reach
+        self._end[slot] = _NEVER
+        self._slots[slot] = None
+        self.count -= 1
+        self.context -= position + base
+        self._base_sum -= base
+        self._flat_sum += self.parked - position
 
     # --- rounds -------------------------------------------------------------------------------------------------------
 
     def advance(self) -> tuple[Ints, int]:
         """Run one round of every row; returns the positions at which the rounds began and the tokens they would commit.
 
-        Tokens past a row's end are counted here and taken back by `take_finished`.
+        The positions include parked slots. Tokens past a row's end are counted and taken back by `take_finished`.
         """
         began = self.flat
-        flat = began + 1 if self._next_flat is None else self._next_flat[began]
-        context = int(np.add.reduce(flat)) + self._base_sum
-        committed = context - self.context
-        self.flat = flat
-        self.context = context
+        self.flat = flat = self._next_flat[began]
+        flat_sum = int(np.add.reduce(flat))
+        committed = flat_sum - self._flat_sum
+        self._flat_sum = flat_sum
+        self.context += committed
         self._last_began = began
+        self._last_base = self.base
         self._rounds_run += 1
         return began, committed
 
@@ -161,10 +210,10 @@ class SettledRows:
         """Whether some row has more than one token to go, so that drafting on makes sense."""
         if self._rounds_run < self._useful_before:
             return True
-        if not self.rows:
+        if not self.count:
             return False
         # The row with the most left cannot be at its last token for so many rounds, whoever else comes or goes.
-        most_left = int((self.end - self.flat).max())
+        most_left = int((self._end - self.flat)[self._live()].max())
         self._useful_before = self._rounds_run + (most_left - 2) // self._most_commits + 1
         return most_left > 1
 

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from ..cost.step_costs import StepShape
 from .rows import StepPlan
 
-
-class StepShape(NamedTuple):
-    """Decodes and prompt chunks of one step.
-
-    decodes: requests that run a round; draft_tokens: drafts they verify; context_tokens: sum of their computed tokens.
-    chunks: (tokens, start) of each prefill row; finished_prompts: those that complete, with the sum of their contexts.
-    """
-
-    decodes: int
-    draft_tokens: int
-    context_tokens: int
-    chunks: list[tuple[int, int]]
-    finished_prompts: int
-    finished_prompt_context: int
+_NO_CHUNKS: list[tuple[int, int]] = []
 
 
 def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
@@ -28,7 +14,7 @@ def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
     draft_tokens = decodes * drafts
     context = settled_context if decodes else 0
     if not plan.rows:
-        return StepShape(decodes, draft_tokens, context, [], 0, 0)
+        return StepShape(decodes, draft_tokens, context, _NO_CHUNKS, 0, 0)
     chunks = []
     finished_prompts = finished_context = 0
     for row, tokens, start, verified, is_decode in plan.rows:

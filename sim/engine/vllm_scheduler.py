@@ -49,10 +49,18 @@ class VllmScheduler:
         self.blocks = KVBlocks(settings)
         self._drafts = settings.num_speculative_tokens
         self._longest = settings.max_model_len or 1 << 62
+        self._threshold = self._longest
+        # Rule 1 for decodes alone: how many whole rounds the budgets of a step pay for.
+        tokens = 1 + self._drafts
+        self._most_rounds = min(
+            settings.max_num_scheduled_tokens // tokens,
+            settings.max_num_batched_tokens // (tokens + settings.draft_slots),
+        )
+        self._rounds_alone = StepPlan()
 
     def num_running(self) -> int:
         """Residents, scheduled in this step or not."""
-        return len(self.settled) + len(self.running)
+        return self.settled.count + len(self.running)
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run: alone, and again after a late preemption."""
@@ -61,11 +69,21 @@ class VllmScheduler:
         return self.blocks.most_needed(end_tokens, self._drafts) <= self.blocks.usable
 
     def schedule(self) -> StepPlan:
-        """Plan one step: running requests first, then waiting ones unless something was preempted (rules 1 and 12)."""
+        """Plan one step: running requests first, then waiting ones unless something was preempted (rules 1 and 12).
+
+        The plan is valid until the next call.
+        """
+        rounds = self._settled_rounds()
+        if rounds and not self.running and (not self.waiting or rounds >= self.settings.max_num_seqs):
+            self._rounds_alone.settled = rounds
+            return self._rounds_alone
         plan = StepPlan()
         budgets = Budgets(self.settings)
         self._threshold = self._long_prefill_threshold()
-        if self.settled and not self._schedule_settled(plan, budgets):
+        if rounds:
+            budgets.take(rounds * (1 + self._drafts), rounds)
+            plan.settled = rounds
+        elif self.settled.count:
             self.running[:0] = self.release_settled()
         if self.running:
             self._schedule_running(plan, budgets)
@@ -81,18 +99,15 @@ class VllmScheduler:
 
     # --- settled rows: rule 1 where nothing can be cut and nobody preempted -------------------------------------------
 
-    def _schedule_settled(self, plan: StepPlan, budgets: Budgets) -> bool:
-        """Schedule a whole round of every settled row, if budgets and blocks suffice for all of them."""
-        rows = len(self.settled)
-        tokens = rows * (1 + self._drafts)
-        if tokens > budgets.tokens or tokens + rows * budgets.slots > budgets.input_tokens:
-            return False
+    def _settled_rounds(self) -> int:
+        """All settled rows, if budgets and blocks suffice for a whole round of every one of them; else 0."""
+        rows = self.settled.count
+        if rows > self._most_rounds:
+            return 0
         limit = self.blocks.usable - self.blocks.held_by_rows
         if self.settled.blocks_bound() > limit and self.settled.blocks_needed() > limit:
-            return False
-        budgets.take(tokens, rows)
-        plan.settled = rows
-        return True
+            return 0
+        return rows
 
     def free_blocks(self) -> int:
         """Blocks free while a step is planned: settled rows have been given theirs."""

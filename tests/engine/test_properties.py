@@ -99,7 +99,7 @@ def test_all_blocks_come_back(world):
         loop.EngineCore = original
     for core in cores:
         assert core.scheduler.blocks.held_by_rows == 0
-        assert not core.settled.rows
+        assert not core.settled.rows()
 
 
 @settings(max_examples=40, deadline=None)

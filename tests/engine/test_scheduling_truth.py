@@ -125,7 +125,7 @@ def test_drafting_near_the_model_length_differs(monkeypatch):
 
 def test_a_wrong_block_count_in_the_arrays_shows(monkeypatch):
     original = settled.SettledRows.blocks_needed
-    monkeypatch.setattr(settled.SettledRows, "blocks_needed", lambda self: original(self) + bool(self.rows))
+    monkeypatch.setattr(settled.SettledRows, "blocks_needed", lambda self: original(self) + bool(self.count))
     assert _differing_files(["preempt24_k3"]) == ["preempt24_k3"]
 
 
