@@ -1,0 +1,1 @@
+"""Acceptance of draft tokens, indexed by output position."""

@@ -1,0 +1,1 @@
+"""Questions that run the engine: the paired comparison of arms."""

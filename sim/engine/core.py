@@ -26,6 +26,13 @@ SCHEDULERS: dict[str, type[VllmScheduler] | type[FixedBatchScheduler]] = {
 }
 
 
+def idle_scheduler(settings: EngineSettings) -> VllmScheduler | FixedBatchScheduler:
+    """A scheduler without requests, to ask what could ever run."""
+    nowhere = np.zeros(1, dtype=np.int64)
+    settled = SettledRows(nowhere, settings.num_speculative_tokens, settings.lookahead, settings.block_size)
+    return SCHEDULERS[settings.style](settings, settled)
+
+
 class EngineCore:
     """One replica: its scheduler, and the state that commits change.
 

@@ -30,7 +30,7 @@ class FixedBatchScheduler:
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run."""
-        return self.blocks.most_needed(end_tokens, self.settings.num_speculative_tokens) <= self.blocks.usable
+        return self.blocks.fits(end_tokens)
 
     def schedule(self) -> StepPlan:
         """Plan one step: a round of every resident, or the prefill of the next batch."""
@@ -48,7 +48,7 @@ class FixedBatchScheduler:
         reserved = 0
         while self.waiting and len(self.running) < self.settings.max_num_seqs:
             row = self.waiting[0]
-            reserved += self.blocks.most_needed(row.end_tokens, self.settings.num_speculative_tokens)
+            reserved += self.blocks.most_needed(row.end_tokens)
             if reserved > self.blocks.usable:
                 break
             self.waiting.popleft()

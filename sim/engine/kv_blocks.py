@@ -18,6 +18,7 @@ class KVBlocks:
     def __init__(self, settings: EngineSettings) -> None:
         self._block_size = settings.block_size
         self._lookahead = settings.lookahead
+        self._drafts = settings.num_speculative_tokens
         self._longest = settings.max_model_len or UNLIMITED
         total = settings.num_gpu_blocks
         self.usable = UNLIMITED if total is None else total - 1
@@ -43,11 +44,15 @@ class KVBlocks:
             self.held_by_rows += lacking
         return True
 
+    def fits(self, end_tokens: int) -> bool:
+        """Whether a request of this final length can ever run, alone if it must."""
+        return self.most_needed(end_tokens) <= self.usable
+
     def release(self, row: Row) -> None:
         """Take back all blocks of a row that finished or was preempted."""
         self.held_by_rows -= row.blocks
         row.blocks = 0
 
-    def most_needed(self, end_tokens: int, num_speculative_tokens: int) -> int:
+    def most_needed(self, end_tokens: int) -> int:
         """Blocks that a request needs at the most, just before its last token is known."""
-        return self.for_row(end_tokens - 1, num_speculative_tokens)
+        return self.for_row(end_tokens - 1, self._drafts)

@@ -64,9 +64,8 @@ class VllmScheduler:
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run: alone, and again after a late preemption."""
-        if not self.settings.enable_chunked_prefill and end_tokens - 1 > Budgets(self.settings).room():
-            return False
-        return self.blocks.most_needed(end_tokens, self._drafts) <= self.blocks.usable
+        chunked = self.settings.enable_chunked_prefill
+        return self.blocks.fits(end_tokens) and (chunked or end_tokens - 1 <= Budgets(self.settings).room())
 
     def schedule(self) -> StepPlan:
         """Plan one step: running requests first, then waiting ones unless something was preempted (rules 1 and 12).

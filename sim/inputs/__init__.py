@@ -1,0 +1,1 @@
+"""Scenario and calibration files: read, checked with positions, resolved into the arms of a comparison."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 class Problem:
     """One mistake: where it is, what it is, the rule it breaks and how to mend it.
 
-    `line` and `column` count from 1; 0 means the whole file. `field` is a dotted path (`speculation.num_speculative_tokens`).
+    line, column: from 1; line 0 means the whole file. field: a dotted path (`speculation.num_speculative_tokens`).
     """
 
     file: str

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from .calibration import InlineAffine
 from .numbers import (
+    MAX_TOKENS,
     Count,
     DraftLength,
     Fraction,
@@ -19,6 +20,7 @@ from .numbers import (
     Positive,
     Tokens,
     TokensOrNone,
+    _Number,
 )
 
 
@@ -26,6 +28,30 @@ class Section(BaseModel):
     """A block of a scenario: unknown keys are errors, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _form(value: Any) -> str:
+    """Which of two forms a value takes, so that an error speaks of the form that was written."""
+    return "mapping" if isinstance(value, dict | BaseModel) else "plain"
+
+
+def _percentile_form(value: Any) -> str:
+    return "word" if value == "mean" else "plain"
+
+
+def _flag(value: Any) -> Any:
+    """YAML 1.1 spells booleans `yes` and `on` too; numbers are never booleans."""
+    words = {"yes": True, "on": True, "no": False, "off": False}
+    if isinstance(value, str) and value.lower() in words:
+        return words[value.lower()]
+    if not isinstance(value, bool):
+        raise ValueError("neither true nor false")
+    return value
+
+
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Seed = Annotated[int, _Number, Field(ge=0, le=2**63 - 1)]
 
 
 # --- workload ---------------------------------------------------------------------------------------------------
@@ -64,7 +90,7 @@ class TraceArrivals(Section):
     """Arrivals and lengths from a recorded trace; `scale` 5 is five times the rate, `window_s` cuts [from, to)."""
 
     kind: Literal["trace"]
-    path: str
+    path: Text
     format: Literal["auto", "azure"] = "auto"
     scale: Positive = 1.0
     window_s: Annotated[list[NonNegative], Field(min_length=2, max_length=2)] | None = None
@@ -77,8 +103,8 @@ class Lognormal(Section):
     """Lognormal lengths by median and 90th percentile, rounded to whole tokens, at least 1, at most `max`."""
 
     kind: Literal["lognormal"]
-    median: Positive
-    p90: Positive
+    median: Annotated[Positive, Field(le=MAX_TOKENS)]
+    p90: Annotated[Positive, Field(le=MAX_TOKENS)]
     max: Tokens | None = None
 
 
@@ -86,7 +112,7 @@ class Geometric(Section):
     """Geometric lengths starting at 1: every token is the last with probability 1 / mean."""
 
     kind: Literal["geometric"]
-    mean: Annotated[Number, Field(ge=1)]
+    mean: Annotated[Number, Field(ge=1, le=MAX_TOKENS)]
     max: Tokens | None = None
 
 
@@ -102,10 +128,13 @@ class Empirical(Section):
     """Lengths drawn with replacement from a file: one whole number a line."""
 
     kind: Literal["empirical"]
-    path: str
+    path: Text
 
 
-Length = Tokens | Annotated[Lognormal | Geometric | Uniform | Empirical, Field(discriminator="kind")]
+LengthDistribution = Annotated[Lognormal | Geometric | Uniform | Empirical, Field(discriminator="kind")]
+Length = Annotated[
+    Annotated[Tokens, Tag("plain")] | Annotated[LengthDistribution, Tag("mapping")], Discriminator(_form)
+]
 
 
 class Iid(Section):
@@ -135,7 +164,7 @@ class Memory(Section):
     """A stationary AR(1) on the logit per output position: correlation `phi`, standard deviation `sd`."""
 
     phi: Annotated[Number, Field(ge=0, lt=1)]
-    sd: NonNegative
+    sd: Annotated[NonNegative, Field(le=10)]
 
 
 class PerPosition(Section):
@@ -149,7 +178,7 @@ class PerPosition(Section):
     conditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
     unconditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
     fitted_k: Annotated[DraftLength, Field(ge=1)] | None = None
-    sigma: NonNegative = 0.0
+    sigma: Annotated[NonNegative, Field(le=10)] = 0.0
     memory: Memory | None = None
 
 
@@ -184,7 +213,7 @@ Method = Literal["draft_model", "eagle", "eagle3", "mtp"]
 class Speculation(Section):
     """vLLM's `--speculative-config`. `num_speculative_tokens` 0 means that speculation is not configured.
 
-    Keys that name files or kernels (`model`, `quantization`, …) are kept in the resolved scenario and cost nothing here.
+    Keys that name files or kernels (`model`, `quantization`, …) stay in the resolved scenario and cost nothing here.
     """
 
     method: Method
@@ -210,12 +239,12 @@ class Engine(Section):
     num_gpu_blocks: Count | None = None
     num_gpu_blocks_baseline: Count | None = None
     gpu_memory_utilization: Annotated[Fraction, Field(gt=0)] | None = None
-    enable_chunked_prefill: bool = True
+    enable_chunked_prefill: Flag = True
     long_prefill_token_threshold: TokensOrNone = 0
-    adaptive_long_prefill_threshold: bool = False
-    scheduler_reserve_full_isl: bool = True
+    adaptive_long_prefill_threshold: Flag = False
+    scheduler_reserve_full_isl: Flag = True
     watermark: Annotated[Fraction, Field(lt=1)] = 0.0
-    async_scheduling: bool | None = None
+    async_scheduling: Flag | None = None
     replicas: Annotated[Count, Field(le=1024)] = 1
     router: Literal["round_robin", "least_loaded"] = "round_robin"
 
@@ -235,7 +264,10 @@ class Slo(Section):
     ttft_ms: Positive | None = None
     tpot_ms: Positive | None = None
     e2el_ms: Positive | None = None
-    percentile: Annotated[Number, Field(gt=0, lt=100)] | Literal["mean"] = 95.0
+    percentile: Annotated[
+        Annotated[Number, Field(ge=1, lt=100), Tag("plain")] | Annotated[Literal["mean"], Tag("word")],
+        Discriminator(_percentile_form),
+    ] = 95.0
     deadline_s: Positive | None = None
 
 
@@ -249,15 +281,20 @@ class Price(Section):
 class Run(Section):
     """Seed, independent replications and how much of each start is cut before latencies are taken."""
 
-    seed: Annotated[Count, Field(ge=0, le=2**63 - 1)] = 1
+    seed: Seed = 1
     replications: Annotated[Count, Field(le=1000)] = 1
     warmup: Literal["auto", "none"] = "auto"
+
+
+CalibrationReference = Annotated[
+    Annotated[Text, Tag("plain")] | Annotated[InlineAffine, Tag("mapping")], Discriminator(_form)
+]
 
 
 class Scenario(Section):
     """A complete question: calibration, workload, speculation, engine, quality, SLO, price, run, further arms."""
 
-    calibration: str | InlineAffine
+    calibration: CalibrationReference
     workload: Workload
     speculation: Speculation | None = None
     engine: Engine = Engine()

@@ -1,0 +1,1 @@
+"""The result document as a sentence, tables, JSON text and files."""

@@ -1,0 +1,1 @@
+"""Requests: who asks, when, and how much."""

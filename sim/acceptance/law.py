@@ -1,0 +1,58 @@
+"""Every acceptance model in one form: odds by draft position, spread over requests and over output positions.
+
+P(draft token i accepted | all before it were), i counting from 0, for a round at output position p of request r:
+
+    1 / (1 + odds_against[i] * hardness),    hardness = exp(-(sigma * z[r] + x[r, p + i]))
+
+z is standard normal; x is a stationary AR(1) over output positions, correlation phi, standard deviation memory_sd.
+Odds of 0 and infinity are probabilities of 1 and 0, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_LARGEST_LOGIT = 300.0  # keeps the hardness positive and finite, so that odds of 0 and infinity stay what they are
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceLaw:
+    """odds_against: one entry per draft position, the last one holds for all deeper ones.
+
+    measured_depth: how many draft positions were measured; None where the model has no such end.
+    """
+
+    odds_against: tuple[float, ...]
+    sigma: float = 0.0
+    phi: float = 0.0
+    memory_sd: float = 0.0
+    measured_depth: int | None = None
+
+    def odds_at(self, draft_position: int) -> float:
+        """Odds against acceptance at a draft position, counted from 0."""
+        return self.odds_against[min(draft_position, len(self.odds_against) - 1)]
+
+
+def odds_against(probability: Floats) -> Floats:
+    """(1 - p) / p; infinite for 0."""
+    with np.errstate(divide="ignore", over="ignore"):
+        odds: Floats = (1 - probability) / probability
+    return odds
+
+
+def hardness_of(logit_shift: Floats) -> Floats:
+    """The factor on the odds against acceptance, from a shift of the logit of acceptance."""
+    hardness: Floats = np.exp(np.clip(-logit_shift, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+    return hardness
+
+
+def probability(odds: float, hardness: Floats) -> Floats:
+    """P(accepted) from odds against it."""
+    with np.errstate(over="ignore"):
+        accepted: Floats = 1 / (1 + odds * hardness)
+    return accepted

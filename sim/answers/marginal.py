@@ -1,0 +1,34 @@
+"""The marginal table of an arm: what each further draft token costs and brings at the load that was simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..analysis.marginal import MarginalRow, marginal_rows
+from ..cost.step_costs import StepShape
+from .plan import ArmPlan
+from .replicate import ArmReplication
+
+
+def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmReplication]) -> list[MarginalRow]:
+    """Rows for positions 1 to k, and k + 1 where the acceptance model reaches it; [] without speculation."""
+    decode_steps = sum(one.decode_steps for one in replications)
+    if not arm.drafts or not decode_steps:
+        return []
+    decode_rows = sum(one.decode_rows for one in replications)
+    batch = max(1, round(decode_rows / decode_steps))
+    context = round(sum(one.context_tokens for one in replications) / decode_rows * batch)
+    committed_at = np.sum([one.counts.committed_at for one in replications], axis=0)
+    rounds = sum(one.counts.rounds for one in replications)
+    depth = replications[0].measured_depth
+    positions = arm.drafts + 1 if depth is None or depth > arm.drafts else arm.drafts
+    return marginal_rows(committed_at, rounds, lambda k: round_ms(arm if k else baseline, batch, k, context), positions)
+
+
+def round_ms(arm: ArmPlan, batch: int, drafts: int, context_tokens: int) -> float:
+    """Time of one step in which `batch` requests each verify `drafts` drafts and draft as many anew."""
+    terms = arm.costs.terms(StepShape(batch, batch * drafts, context_tokens, [], 0, 0), drafts)
+    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
+    return max(terms.host, device_ms) if arm.settings.async_scheduling else terms.host + device_ms

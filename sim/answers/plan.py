@@ -1,0 +1,108 @@
+"""What will be simulated: every arm with its settled limits, compiled costs and what has to be said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..acceptance.dashboard import DASHBOARD_WARNING
+from ..cost.step_costs import StepCosts
+from ..engine.core import idle_scheduler
+from ..engine.settings import EngineSettings
+from ..inputs.arms import Arm, resolve_arms
+from ..inputs.errors import InputError, Problem
+from ..inputs.load import LoadedScenario
+from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Scenario, Slice
+from .limits import ArmLimits, arm_limits
+
+NO_RESTART_EFFECT = (
+    "the acceptance model has no memory along the output: the fall of first-position acceptance with longer drafts "
+    "(restart effect) is absent"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmPlan:
+    """One arm, ready to run in any process."""
+
+    name: str
+    slices: tuple[Slice, ...]
+    settings: EngineSettings
+    costs: StepCosts
+
+    @property
+    def drafts(self) -> int:
+        """Draft tokens per round, 0 without speculation."""
+        return self.settings.num_speculative_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """All arms of a scenario, and warnings known before the run.
+
+    assumed: engine limits that were left out, with the defaults taken, the same for all arms.
+    """
+
+    arms: tuple[ArmPlan, ...]
+    warnings: tuple[str, ...]
+    assumed: dict[str, float | int]
+
+
+def plan_run(loaded: LoadedScenario) -> RunPlan:
+    """Settle every arm. Raises InputError where a request of a fixed length can never run."""
+    arms = resolve_arms(loaded)
+    limits = [arm_limits(arm, loaded.scenario) for arm in arms]
+    problems = [problem for arm, one in zip(arms, limits, strict=True) for problem in _impossible(arm, one, loaded)]
+    if problems:
+        raise InputError(dict.fromkeys(problems))
+    plans = tuple(_arm_plan(arm, one) for arm, one in zip(arms, limits, strict=True))
+    return RunPlan(
+        arms=plans,
+        warnings=tuple(dict.fromkeys(_warnings(arms, limits, loaded.scenario))),
+        assumed=limits[-1].assumed,
+    )
+
+
+def _arm_plan(arm: Arm, limits: ArmLimits) -> ArmPlan:
+    costs = StepCosts(arm.calibration.costs, arm.calibration.fitted_range)
+    return ArmPlan(arm.name, arm.slices, limits.settings, costs)
+
+
+def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Problem]:
+    """Requests of a fixed length that no schedule can serve."""
+    settings = limits.settings
+    if settings.num_gpu_blocks is not None and settings.num_gpu_blocks < 2:
+        what = f"arm {arm.name}: {settings.num_gpu_blocks} KV blocks are left beside the weights"
+        rule, remedy = "at least 2 are needed", "raise gpu_memory_utilization or take a larger GPU"
+        return [loaded.problem("engine.gpu_memory_utilization", what, rule, remedy)]
+    scheduler = idle_scheduler(settings)
+    problems = []
+    for index, part in enumerate(arm.slices):
+        if isinstance(part.prompt_tokens, int) and isinstance(part.output_tokens, int):
+            longest = settings.max_model_len or 1 << 62
+            if not scheduler.fits(min(part.prompt_tokens + part.output_tokens, longest)):
+                field = f"workload.slices.{index}.prompt_tokens"
+                what = (
+                    f"a request of {part.prompt_tokens} + {part.output_tokens} tokens can never run in arm {arm.name}"
+                )
+                rule = f"it must fit into {settings.num_gpu_blocks} KV blocks of {settings.block_size} tokens"
+                if settings.num_gpu_blocks is None:
+                    rule = "without chunked prefill it must fit into the token budget"
+                problems.append(loaded.problem(field, what, rule, "shorten it or give the engine more room"))
+    return problems
+
+
+def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], scenario: Scenario) -> list[str]:
+    warnings = [warning for one in limits for warning in one.warnings]
+    for name, value in limits[-1].assumed.items():
+        warnings.append(f"engine.{name} not given: {value:g} assumed, the default of style {scenario.engine.style}")
+    drafting = [arm for arm in arms if arm.speculation is not None]
+    models = [part.acceptance for arm in drafting for part in arm.slices if part.acceptance is not None]
+    if any(isinstance(model, Rate | AcceptanceLength) for model in models):
+        warnings.append(DASHBOARD_WARNING)
+    if any(not (isinstance(model, PerPosition) and model.memory) for model in models):
+        warnings.append(NO_RESTART_EFFECT)
+    for calibration in (arm.calibration for arm in arms):
+        if calibration.kind != "affine" and calibration.heldout is None:
+            warnings.append(f"calibration {calibration.name} is {calibration.kind}; its held-out error is not known")
+    return warnings

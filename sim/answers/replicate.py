@@ -1,0 +1,120 @@
+"""One replication: draw the requests, simulate every arm on them, measure. What a worker process does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..acceptance.build import build_runs, no_acceptance
+from ..acceptance.runs import AcceptanceRuns
+from ..analysis.latency import request_latencies
+from ..analysis.metrics import ReplicationMetrics, replication_metrics
+from ..analysis.overload import OverloadEvidence, overload_evidence
+from ..analysis.statistics import mser5_truncation
+from ..analysis.timeline import completed_requests, timeline
+from ..engine.loop import simulate
+from ..engine.records import Records, SamplerCounts
+from ..inputs.scenario import Gamma, Poisson, Scenario, Slice, TraceArrivals
+from ..workload.build import build_requests
+from ..workload.problem_at import ProblemAt, without_position
+from ..workload.requests import Requests
+from .plan import ArmPlan, RunPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs to run any replication of a scenario: plain data."""
+
+    scenario: Scenario
+    base_dir: Path
+    plan: RunPlan
+    keep_records: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ArmReplication:
+    """What one arm gave in one replication.
+
+    decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
+    measured_depth: see `AcceptanceRuns`. overload: None for traffic that cannot be overloaded. requests and records:
+    only where somebody wants to write them down.
+    """
+
+    metrics: ReplicationMetrics
+    overload: OverloadEvidence | None
+    decode_steps: int
+    decode_rows: int
+    context_tokens: int
+    counts: SamplerCounts
+    measured_depth: int | None
+    requests: Requests | None
+    records: Records | None
+
+
+def run_replication(task: Task, replication: int, problem_at: ProblemAt = without_position) -> list[ArmReplication]:
+    """All arms on the same requests. The warm-up is the baseline's, so that every arm is judged on the same ones."""
+    shared = tuple(task.scenario.workload.slices)
+    common = _requests(task, shared, replication, problem_at)
+    first_kept = 0
+    results = []
+    for index, arm in enumerate(task.plan.arms):
+        requests = common if _same_lengths(arm.slices, shared) else _requests(task, arm.slices, replication, problem_at)
+        runs = _acceptance(task, arm, requests, replication)
+        records = simulate(requests, runs, arm.settings, arm.costs)
+        if index == 0:
+            first_kept = _warm_up(task.scenario, records)
+        results.append(_measured(task, arm, requests, runs, records, first_kept))
+    return results
+
+
+def _requests(task: Task, slices: tuple[Slice, ...], replication: int, problem_at: ProblemAt) -> Requests:
+    workload = task.scenario.workload.model_copy(update={"slices": list(slices)})
+    return build_requests(workload, task.base_dir, task.scenario.run.seed, replication, problem_at)
+
+
+def _same_lengths(slices: tuple[Slice, ...], others: tuple[Slice, ...]) -> bool:
+    return [(part.prompt_tokens, part.output_tokens) for part in slices] == [
+        (part.prompt_tokens, part.output_tokens) for part in others
+    ]
+
+
+def _acceptance(task: Task, arm: ArmPlan, requests: Requests, replication: int) -> AcceptanceRuns:
+    if not arm.drafts:
+        return no_acceptance(requests)
+    models = [part.acceptance for part in arm.slices]
+    return build_runs(requests, models, arm.drafts + 1, task.scenario.run.seed, replication)
+
+
+def _warm_up(scenario: Scenario, records: Records) -> int:
+    """Requests to cut, in order of arrival: only traffic that could go on for ever has a steady state to wait for."""
+    if scenario.run.warmup == "none" or not isinstance(scenario.workload.arrivals, Poisson | Gamma):
+        return 0
+    completed = completed_requests(records)
+    return mser5_truncation(request_latencies(records, timeline(records), completed).e2el)
+
+
+def _measured(
+    task: Task, arm: ArmPlan, requests: Requests, runs: AcceptanceRuns, records: Records, first_kept: int
+) -> ArmReplication:
+    metrics = replication_metrics(
+        records,
+        requests,
+        num_gpu_blocks=arm.settings.num_gpu_blocks,
+        success_rates=[part.success_rate for part in arm.slices],
+        slo=task.scenario.slo,
+        price=task.scenario.price,
+        first_kept=first_kept,
+    )
+    open_traffic = isinstance(task.scenario.workload.arrivals, Poisson | Gamma | TraceArrivals)
+    decode_steps = sum(int((steps.decode_rows > 0).sum()) for steps in records.steps)
+    return ArmReplication(
+        metrics=metrics,
+        overload=overload_evidence(records) if open_traffic else None,
+        decode_steps=decode_steps,
+        decode_rows=sum(int(steps.decode_rows.sum()) for steps in records.steps),
+        context_tokens=sum(int(steps.context_tokens.sum()) for steps in records.steps),
+        counts=records.counts,
+        measured_depth=runs.measured_depth,
+        requests=requests if task.keep_records else None,
+        records=records if task.keep_records else None,
+    )

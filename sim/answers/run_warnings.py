@@ -1,0 +1,46 @@
+"""What a reader of the result has to know beside the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .plan import RunPlan
+from .replicate import ArmReplication
+
+MOST_EXTRAPOLATED = 0.05  # share of simulated time beyond the calibrated range, or of tokens beyond the measured depth
+
+
+def run_warnings(plan: RunPlan, by_arm: Mapping[str, list[ArmReplication]], arms: Mapping[str, Any]) -> list[str]:
+    """Warnings of the plan, then those of each arm, each sentence once."""
+    warnings = list(plan.warnings)
+    for name, replications in by_arm.items():
+        warnings += [f"arm {name}: {text}" for text in _of_arm(replications, arms[name])]
+    return list(dict.fromkeys(warnings))
+
+
+def _of_arm(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> list[str]:
+    texts = []
+    if arm["overload"]["detected"]:
+        rate = arm["overload"]["carried_request_rate"]
+        texts.append(f"overloaded, its queue grows: it carries {rate:.3g} requests per second; intervals are withheld")
+    if arm["failed"]:
+        texts.append(f"{arm['failed']} requests can never fit into the engine and were refused")
+    extrapolated = arm["extrapolated_share"] or 0.0
+    if extrapolated > MOST_EXTRAPOLATED:
+        texts.append(f"{extrapolated:.0%} of the simulated time lies beyond the calibrated range")
+    beyond = _share_beyond_depth(replications, arm)
+    if beyond > MOST_EXTRAPOLATED:
+        texts.append(f"{beyond:.0%} of the tokens were committed beyond the measured draft positions")
+    texts += dict.fromkeys(caveat for one in replications for caveat in one.metrics.caveats)
+    return texts
+
+
+def _share_beyond_depth(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> float:
+    """Share of output tokens that draft positions delivered beyond the depth at which acceptance was measured."""
+    depth = replications[0].measured_depth
+    if depth is None or not arm["total_output_tokens"]:
+        return 0.0
+    drafts = len(replications[0].counts.accepted_at)
+    beyond = sum(int(one.counts.committed_at[depth:drafts].sum()) for one in replications)
+    return beyond / float(arm["total_output_tokens"])

@@ -1,0 +1,69 @@
+"""`specsim run`: a scenario to its paired answer."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .one_line import one_line
+
+if TYPE_CHECKING:
+    from ..answers.run import RunResult
+
+MAX_JOBS = 1024
+
+
+@click.command()
+@click.argument("scenario", required=False)
+@click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Override a key of the scenario; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
+@click.option("--out", metavar="DIR", help="Write result.json, requests and steps (CSV) into DIR.")
+@click.option("--strict", is_flag=True, help="Refuse to leave the calibrated range (exit 3).")
+@click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
+def run(scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | None, strict: bool, jobs: int) -> str:
+    """Compare serving with and without speculation on the same requests.
+
+    Without SCENARIO: the shipped quickstart.
+    """
+    from ..answers.run import run_scenario
+    from ..report.files import make_directory, write_run
+    from .progress import progress_on_stderr
+
+    directory = None if out is None else Path(out)
+    if directory is not None:
+        make_directory(directory)
+    with progress_on_stderr() as progress:
+        result = run_scenario(
+            None if scenario is None else Path(scenario),
+            sets,
+            jobs,
+            strict,
+            progress,
+            keep_tables=directory is not None,
+        )
+    if directory is not None:
+        write_run(result, directory)
+    return _json(result) if as_json else _screen(result.document)
+
+
+def _json(result: RunResult) -> str:
+    """The document; its warnings, which nobody sees in a pipe, also go to stderr."""
+    from ..report.json_text import json_text
+
+    for warning in result.document["warnings"]:
+        print(one_line(f"warning: {warning}"), file=sys.stderr)
+    return json_text(result.document)
+
+
+def _screen(document: dict[str, Any]) -> str:
+    from rich.console import Console
+
+    from ..report.terminal import print_answer
+
+    console = Console(highlight=False)
+    with console.capture() as capture:
+        print_answer(document, console)
+    return capture.get()

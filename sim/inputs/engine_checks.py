@@ -1,0 +1,77 @@
+"""Rules between the engine's limits, the drafts and the lengths: what could never be scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .parts import Parts
+from .scenario import Engine, Length, Slice, Speculation, Uniform
+from .source import Finding
+
+NULL_BLOCKS = 1  # an engine keeps one KV block that holds nothing
+
+
+def engine_findings(parts: Parts) -> Iterator[Finding]:
+    """Limits that contradict each other, or under which nothing or some request can never run."""
+    engine = parts.engine
+    if engine is None:
+        return
+    for key in ("num_gpu_blocks", "num_gpu_blocks_baseline"):
+        if getattr(engine, key) == NULL_BLOCKS:
+            yield Finding(f"engine.{key}", "1 block", "one block holds nothing", "give 2 or more")
+    for place, part in parts.slices.items():
+        yield from _model_length(f"workload.slices.{place}", part, engine)
+    if engine.style == "vllm":  # a fixed batch has no token budget
+        yield from _budgets(engine, parts.speculation)
+        if not engine.enable_chunked_prefill:
+            for place, part in parts.slices.items():
+                yield from _whole_prompt(f"workload.slices.{place}", part, engine, _draft_slots(parts.speculation))
+
+
+def _budgets(engine: Engine, speculation: Speculation | None) -> Iterator[Finding]:
+    batched, scheduled = engine.max_num_batched_tokens, engine.max_num_scheduled_tokens
+    if batched is not None and scheduled is not None and scheduled > batched:
+        what, rule = f"{scheduled} of {batched} batched tokens", "max_num_scheduled_tokens <= max_num_batched_tokens"
+        yield Finding("engine.max_num_scheduled_tokens", what, rule, f"give {batched} or less")
+    drafts = speculation.num_speculative_tokens if speculation else 0
+    for key, budget, need in (
+        ("max_num_batched_tokens", batched, 1 + drafts + _draft_slots(speculation)),
+        ("max_num_scheduled_tokens", scheduled, 1 + drafts),
+    ):
+        if budget is not None and budget < need:
+            rule = f"one request with {drafts} draft tokens takes {need} tokens of the budget"
+            yield Finding(f"engine.{key}", f"{budget} tokens", rule, f"give {need} or more, or fewer draft tokens")
+
+
+def _draft_slots(speculation: Speculation | None) -> int:
+    """Input budget per row beyond its tokens: a draft model takes one more row of each request (vLLM)."""
+    drafting = speculation is not None and speculation.num_speculative_tokens > 0
+    return 1 if drafting and speculation is not None and speculation.method == "draft_model" else 0
+
+
+def _shortest(length: Length | None) -> int:
+    """The fewest tokens that the length can be."""
+    if isinstance(length, int):
+        return length
+    return length.low if isinstance(length, Uniform) else 1
+
+
+def _model_length(path: str, part: Slice, engine: Engine) -> Iterator[Finding]:
+    shortest = _shortest(part.prompt_tokens) + _shortest(part.output_tokens)
+    if engine.max_model_len is not None and shortest > engine.max_model_len:
+        key = "prompt_tokens" if part.prompt_tokens is not None else "output_tokens"
+        what = f"prompt and output have at least {shortest} tokens"
+        rule = f"max_model_len is {engine.max_model_len}"
+        yield Finding(f"{path}.{key}", what, rule, "shorten them or raise engine.max_model_len")
+
+
+def _whole_prompt(path: str, part: Slice, engine: Engine, draft_slots: int) -> Iterator[Finding]:
+    """Without chunked prefill a prompt that is longer than a step's budget waits for ever."""
+    batched, scheduled = engine.max_num_batched_tokens, engine.max_num_scheduled_tokens
+    budgets = [batched - draft_slots] if batched is not None else []
+    budgets += [scheduled] if scheduled is not None else []
+    to_compute = _shortest(part.prompt_tokens) - part.prefix_hit_tokens
+    if budgets and to_compute > min(budgets):
+        what = f"at least {to_compute} tokens in one step"
+        rule = f"without chunked prefill a prompt fits into the budget of {min(budgets)}"
+        yield Finding(f"{path}.prompt_tokens", what, rule, "raise max_num_batched_tokens or chunk the prefill")

@@ -1,0 +1,81 @@
+"""From a scenario's `calibration` to what the simulator uses: a shipped name, a file, or inline affine costs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from .calibration import AffineCosts, Calibration, CalibrationFile, InlineAffine
+from .catalog import calibration_names, calibration_path
+from .checks import costs_nothing
+from .errors import InputError
+from .source import MAX_CALIBRATION_BYTES, Finding, Source, decode, file_defect, read_bytes
+from .validation import validated
+from .wording import did_you_mean, listed, shown
+from .yaml_text import parse_mapping
+
+_ENDINGS = (".json", ".yaml", ".yml")
+
+
+def load_calibration(reference: str | InlineAffine, source: Source, field: str = "calibration") -> Calibration:
+    """The calibration that a scenario refers to at `field`; paths are relative to the scenario.
+
+    Raises InputError: at `field` if there is none, in the calibration's own file for what is wrong there.
+    """
+    if isinstance(reference, InlineAffine):
+        return _inline(reference)
+    path = calibration_path(reference)
+    if path is None:
+        path = _path(reference, source, field)
+    content = read_bytes(path, MAX_CALIBRATION_BYTES)
+    return _from_file(content, path)
+
+
+def _inline(reference: InlineAffine) -> Calibration:
+    costs = AffineCosts(**{name: getattr(reference, name) for name in AffineCosts.model_fields})
+    return Calibration(
+        name="affine",
+        kind="affine",
+        costs=costs,
+        num_gpu_blocks=reference.num_gpu_blocks,
+        num_gpu_blocks_baseline=reference.num_gpu_blocks_baseline,
+        async_scheduling=False,
+    )
+
+
+def _path(reference: str, source: Source, field: str) -> Path:
+    """The file a reference names. A name without folder or ending is one of the catalog, which does not have it."""
+    if "/" not in reference and "\\" not in reference and not reference.endswith(_ENDINGS):
+        known = calibration_names()
+        remedy = did_you_mean(reference, known, "name one of them, or the path of a file")
+        what = f"unknown calibration {shown(reference)}"
+        raise InputError([source.problem(Finding(field, what, f"shipped are {listed(known)}", remedy))])
+    path = source.base_dir / reference
+    defect = file_defect(path, MAX_CALIBRATION_BYTES)
+    if defect:
+        raise InputError([source.problem(Finding(field, *defect))])
+    return path
+
+
+def _from_file(content: bytes, path: Path) -> Calibration:
+    own = parse_mapping(decode(content, str(path)), str(path), path.parent)
+    stored, findings = validated(CalibrationFile, own.data)
+    if stored is not None and costs_nothing(stored.costs):
+        rule = "a step of the target takes time"
+        findings.append(Finding("costs", "cost nothing", rule, "give target_fixed_ms or target_per_token_us"))
+    problems = own.problems + [own.problem(finding) for finding in findings]
+    if stored is None or problems:
+        raise InputError(problems)
+    asynchronous = stored.async_scheduling
+    if asynchronous is None:
+        asynchronous = stored.kind != "imported" and "cpu" not in stored.hardware.gpu.lower()
+    return Calibration(
+        name=stored.name,
+        kind=stored.kind,
+        costs=AffineCosts(**stored.costs.model_dump(exclude={"form"})),
+        memory=stored.memory,
+        async_scheduling=asynchronous,
+        fitted_range=stored.fitted_range,
+        heldout=stored.heldout,
+        sha256=hashlib.sha256(content).hexdigest(),
+    )

@@ -1,0 +1,97 @@
+"""The first screen: the answer in one sentence, the tables, the caveats. Plain text where the output is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .number_text import number_text
+from .sentence import answer_sentence
+from .table_rows import Row, marginal_rows, metric_rows, ratio_cells, time_share_rows
+
+ARMS_A_TABLE = 4  # as many columns of numbers as stay readable at 80 characters
+RATIOS_A_TABLE = 2
+RESULTS = "Results"
+MARGINAL_COLUMNS = ("P(committed)", "adds, ms", "saves, ms", "pays")
+
+
+def print_answer(document: dict[str, Any], console: Console) -> None:
+    """Print a result document."""
+    arms = document["arms"]
+    _print_text(console, answer_sentence(document), style="bold")
+    _print_metrics(console, document)
+    for names in _chunks(list(arms), ARMS_A_TABLE):
+        shown = {name: arms[name] for name in names}
+        _print_table(console, "Share of a request's time, arrival to last token", "", names, time_share_rows(shown))
+    for name, arm in arms.items():
+        if arm["marginal"]:
+            title = f"What each draft token of {name} costs and brings at this load"
+            _print_table(console, title, "draft token", MARGINAL_COLUMNS, marginal_rows(arm))
+    console.print()
+    for caveat in caveats(document):
+        _print_text(console, caveat)
+
+
+def caveats(document: dict[str, Any]) -> list[str]:
+    """The warnings, then where the costs come from and how the run can be repeated."""
+    run = document["scenario"].get("run", {})
+    replications = run.get("replications", 1)
+    calibration = document["calibration"]
+    lines = [f"warning: {warning}" for warning in document["warnings"]]
+    lines.append(f"calibration: {calibration['name']} ({calibration['kind']}, {_heldout_text(calibration['heldout'])})")
+    lines.append(f"specsim {document['specsim_version']}, seed {document['seed']}, replications {replications}")
+    return lines
+
+
+def _heldout_text(heldout: dict[str, Any] | None) -> str:
+    if heldout is None:
+        return "held-out error not stated"
+    p95 = heldout.get("p95_percent")
+    tail = "" if p95 is None else f", p95 {number_text(p95)} %"
+    return f"held-out error: median {number_text(heldout['median_percent'])} %{tail}"
+
+
+def _print_metrics(console: Console, document: dict[str, Any]) -> None:
+    """Arms as columns; the ratios of a single other arm stand beside them, those of several in tables below."""
+    arms, comparison = document["arms"], document["comparison"]
+    others = [name for name in arms if name in comparison]
+    if len(others) == 1:
+        ratios = ratio_cells(comparison[others[0]])
+        rows = [(label, [*cells, ratios.get(label, "")]) for label, cells in metric_rows(arms)]
+        _print_table(console, RESULTS, "", [*arms, "ratio [95 %]"], rows)
+    else:
+        for names in _chunks(list(arms), ARMS_A_TABLE):
+            _print_table(console, RESULTS, "", names, metric_rows({name: arms[name] for name in names}))
+        for names in _chunks(others, RATIOS_A_TABLE):
+            columns = [ratio_cells(comparison[name]) for name in names]
+            labels = list(dict.fromkeys(label for column in columns for label in column))
+            rows = [(label, [column.get(label, "") for column in columns]) for label in labels]
+            _print_table(console, "Ratio to the baseline [95 %]", "", names, rows)
+    if any(entry["verdict"] == "no_difference_shown" for name in others for entry in comparison[name].values()):
+        _print_text(console, "ns: no difference shown")
+
+
+def _print_table(console: Console, title: str, corner: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    console.print()
+    _print_text(console, title, style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(Text(corner), overflow="fold")
+    for column in columns:
+        table.add_column(Text(column), justify="right", overflow="fold")
+    for label, cells in rows:
+        table.add_row(Text(label), *(Text(cell) for cell in cells))
+    console.print(table)
+
+
+def _print_text(console: Console, text: str, style: str = "") -> None:
+    """Wrapped on a terminal, one line in a pipe, so that a search finds it whole."""
+    console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
+
+
+def _chunks(names: list[str], size: int) -> list[list[str]]:
+    return [names[start : start + size] for start in range(0, len(names), size)]

@@ -1,0 +1,96 @@
+"""From the workload section of a scenario to the requests of one replication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..formats.text_file import MAX_BYTES
+from ..inputs.errors import InputError
+from ..inputs.scenario import Closed, Empirical, Length, Slice, TraceArrivals, Workload
+from ..inputs.source import file_defect
+from .arrivals import arrival_times_ms
+from .lengths import sample_lengths
+from .problem_at import ProblemAt, without_position
+from .requests import Requests
+from .streams import Stream, generator
+from .trace_rows import trace_rows
+
+Ints = NDArray[np.int64]
+
+
+def build_requests(
+    workload: Workload,
+    base_dir: Path,
+    seed: int,
+    replication: int,
+    problem: ProblemAt = without_position,
+) -> Requests:
+    """Requests in the order in which they are sent.
+
+    Each source of chance has its own stream and each slice its own substream: an arm that states other lengths in one
+    slice keeps the arrivals, the slices and every other length. A trace is the same in every replication, only the
+    slices of its rows are drawn anew. Paths are relative to `base_dir`. Raises InputError.
+    """
+    _check_length_files(workload, base_dir, problem)
+    arrivals = workload.arrivals
+    if isinstance(arrivals, TraceArrivals):
+        trace = trace_rows(arrivals, workload.requests, base_dir, problem)
+        slice_index = _draw_slices(workload.slices, len(trace), seed, replication)
+        arrival_ms, prompt_tokens, output_tokens = trace.arrival_ms, trace.prompt_tokens, trace.output_tokens
+    else:
+        assert workload.requests is not None  # the scenario's checks see to it, and to the lengths below
+        count = workload.requests
+        slice_index = _draw_slices(workload.slices, count, seed, replication)
+        arrival_ms = arrival_times_ms(arrivals, count, generator(seed, replication, Stream.ARRIVALS))
+        prompts, outputs = zip(*((part.prompt_tokens, part.output_tokens) for part in workload.slices), strict=True)
+        prompt_tokens = _draw_lengths(prompts, slice_index, base_dir, seed, replication, Stream.PROMPT_TOKENS)
+        output_tokens = _draw_lengths(outputs, slice_index, base_dir, seed, replication, Stream.OUTPUT_TOKENS)
+    if not np.isfinite(arrival_ms[-1]):
+        what, rule = "the last request arrives after infinite time", "arrival times are finite"
+        raise InputError([problem("workload.arrivals", what, rule, "raise the rate or the scale")])
+    hits = np.array([part.prefix_hit_tokens for part in workload.slices], dtype=np.int64)[slice_index]
+    closed = arrivals if isinstance(arrivals, Closed) else None
+    return Requests(
+        arrival_ms,
+        prompt_tokens,
+        output_tokens,
+        slice_index,
+        np.minimum(hits, prompt_tokens - 1),  # an engine computes at least the last prompt token
+        closed.concurrency if closed else None,
+        closed.think_time_s * 1000 if closed else 0.0,
+    )
+
+
+def _check_length_files(workload: Workload, base_dir: Path, problem: ProblemAt) -> None:
+    problems = []
+    for index, part in enumerate(workload.slices):
+        for name, length in (("prompt_tokens", part.prompt_tokens), ("output_tokens", part.output_tokens)):
+            if isinstance(length, Empirical) and (defect := file_defect(base_dir / length.path, MAX_BYTES)):
+                problems.append(problem(f"workload.slices.{index}.{name}.path", *defect))
+    if problems:
+        raise InputError(problems)
+
+
+def _draw_slices(slices: Sequence[Slice], count: int, seed: int, replication: int) -> Ints:
+    """Each request's slice, by share."""
+    bounds = np.cumsum([part.share for part in slices])
+    uniforms = generator(seed, replication, Stream.SLICES).random(count)
+    return np.searchsorted(bounds / bounds[-1], uniforms, side="right").astype(np.int64)
+
+
+def _draw_lengths(
+    lengths: Sequence[Length | None], slice_index: Ints, base_dir: Path, seed: int, replication: int, stream: Stream
+) -> Ints:
+    """Every request's length, from its own slice. Each slice draws for all requests, so that no slice moves another."""
+    tokens = np.ones(len(slice_index), dtype=np.int64)
+    for index, length in enumerate(lengths):
+        rows = np.flatnonzero(slice_index == index)
+        assert length is not None
+        if len(rows):
+            rng = generator(seed, replication, stream, index)
+            tokens[rows] = sample_lengths(length, int(rows[-1]) + 1, rng, base_dir)[rows]
+    return tokens
