@@ -55,7 +55,7 @@ def inter_token_latencies(records: Records, line: Timeline, requests: Ints) -> t
     first = np.where(decodes[index], line.at(request, segments.first_step[index]), last)
 
     size = len(line.delivery_ms) + 1
-    changes = np.bincount(first, minlength=size) - np.bincount(last + 1, minlength=size)
+    changes = np.bincount(first + 1, minlength=size) - np.bincount(last + 1, minlength=size)
     within = np.cumsum(changes[:-1])  # requests that delivered in this step and in the one before
     repeated = np.flatnonzero(within)
     step_gaps = line.delivery_ms[repeated] - line.delivery_ms[repeated - 1]

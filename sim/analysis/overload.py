@@ -9,6 +9,9 @@ Two signs are needed, both read from the records alone, so that they hold for an
   N running requests commit N / (alpha + beta N) tokens per ms, which tends to 1 / beta. Over the steps of a block,
   busy time = beta * tokens + alpha * sum(tokens / N): a line through the blocks. So a run that is still filling its
   batch is not taken for an overloaded one.
+
+The carried rate is the second sign's: what can be committed over the mean output length. Completions would lag behind
+the work while requests pile up half finished.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import numpy as np
 from ..engine.records import Floats, Ints, Records, Status
 
 BLOCKS = 20  # of the arrival window: enough to estimate a variance, few enough that a block outlasts a burst
-LATE_BLOCKS = 5
+LATE_BLOCKS = 5  # the end of the window
 MIN_ARRIVALS = 2 * BLOCKS
 GROWTH_Z = 1.5  # standard deviations of a random walk
 
@@ -36,26 +39,20 @@ class Overload(NamedTuple):
 class OverloadEvidence(NamedTuple):
     """What one replication says about overload, small enough to keep.
 
-    increments: growth of the number in system over each block. blocks: [busy ms, tokens, sum of tokens / N] by block.
-    arrivals, output_tokens: of completed requests. available_ms: arrival window times replicas. carried_tokens,
-    carried_ms: what was committed from mid arrivals until half of the final backlog was done, and how long that took.
+    increments: growth of the number in system over each block. blocks: the rows of `_blocks`, by block. left_waiting:
+    ms and tokens of all steps, up to the last, that left requests waiting. arrivals, output_tokens,
+    squared_output_tokens: number of completed requests, sum of their lengths and of the squares. window_ms: first to
+    last arrival.
     """
 
     increments: Ints
     blocks: Floats
+    left_waiting: Floats
     arrivals: int
     output_tokens: float
-    available_ms: float
-    carried_tokens: float
-    carried_ms: float
-
-
-class _Traffic(NamedTuple):
-    """One replication: completed requests' times in ms, sorted, and the records they come from."""
-
-    arrivals: Floats
-    completions: Floats
-    records: Records
+    squared_output_tokens: float
+    window_ms: float
+    replicas: int
 
 
 def overload_evidence(records: Records) -> OverloadEvidence | None:
@@ -65,20 +62,26 @@ def overload_evidence(records: Records) -> OverloadEvidence | None:
     arrivals = np.sort(requests.arrival_ms[done])
     if len(arrivals) < MIN_ARRIVALS or arrivals[0] == arrivals[-1]:
         return None
-    completions = np.empty(len(requests))
-    for replica in range(len(records.steps)):
+    finish_ms = np.empty(len(requests))
+    left_waiting = np.zeros(2)
+    for replica, steps in enumerate(records.steps):
         here = done & (requests.replica == replica)
-        completions[here] = records.delivery_ms(replica)[requests.finish_step[here]]
-    one = _Traffic(arrivals, np.sort(completions[done]), records)
+        finish_ms[here] = records.delivery_ms(replica)[requests.finish_step[here]]
+        waits = steps.waiting > 0
+        left_waiting += steps.duration_ms[waits].sum(), steps.committed_tokens[waits].sum()
     edges = np.linspace(arrivals[0], arrivals[-1], BLOCKS + 1)
     arrived = np.searchsorted(arrivals, edges, side="right")
+    completed = np.searchsorted(np.sort(finish_ms[done]), edges, side="right")
+    lengths = requests.output_tokens[done].astype(np.float64)
     return OverloadEvidence(
-        np.diff(arrived - np.searchsorted(one.completions, edges, side="right")),
-        _blocks(records, edges),
-        len(arrivals),
-        float(requests.output_tokens[done].sum()),
-        float(np.ptp(arrivals)) * len(records.steps),
-        *_carried(one),
+        increments=np.diff(arrived - completed),
+        blocks=_blocks(records, edges),
+        left_waiting=left_waiting,
+        arrivals=len(arrivals),
+        output_tokens=float(lengths.sum()),
+        squared_output_tokens=float(lengths @ lengths),
+        window_ms=float(np.ptp(arrivals)),
+        replicas=len(records.steps),
     )
 
 
@@ -87,11 +90,16 @@ def judge_overload(replications: Sequence[OverloadEvidence]) -> Overload:
 
     For traffic with arrival times of its own; a closed loop cannot be overloaded and must not be asked about.
     """
-    if not replications or not (_queue_grows(replications) and _offered_exceeds_capacity(replications)):
+    if not replications or not _queue_grows(replications):
         return Overload(False, None)
-    rate_per_ms = sum(one.carried_tokens for one in replications) / sum(one.carried_ms for one in replications)
-    requests = sum(one.arrivals for one in replications)
-    return Overload(True, rate_per_ms * 1e3 * requests / sum(one.output_tokens for one in replications))
+    arrivals = sum(one.arrivals for one in replications)
+    output_tokens = sum(one.output_tokens for one in replications)
+    work_ms = _ms_per_token_at_the_limit(replications) * output_tokens / replications[0].replicas
+    # by more than the standard error of the work offered: arrivals and lengths by chance
+    relative_error = sum(one.squared_output_tokens for one in replications) ** 0.5 / output_tokens
+    if work_ms <= sum(one.window_ms for one in replications) * (1 + relative_error):
+        return Overload(False, None)
+    return Overload(True, arrivals / work_ms * 1e3)
 
 
 def detect_overload(replications: Sequence[Records]) -> Overload:
@@ -105,43 +113,32 @@ def _queue_grows(replications: Sequence[OverloadEvidence]) -> bool:
     return bool(growth > GROWTH_Z * np.sqrt(variance))
 
 
-def _offered_exceeds_capacity(replications: Sequence[OverloadEvidence]) -> bool:
-    """Offered work above the fitted limit by more than the standard error of a Poisson count of arrivals."""
-    busy_ms, tokens, tokens_per_n = np.concatenate([one.blocks for one in replications], axis=1)
+def _ms_per_token_at_the_limit(replications: Sequence[OverloadEvidence]) -> float:
+    """Replica time per token committed with as many requests as one likes; 0 where nothing was committed."""
+    blocks = np.concatenate([one.blocks for one in replications], axis=1)
+    busy_ms, tokens, tokens_per_running, waiting_ms = blocks
+    late = np.tile(np.arange(BLOCKS) >= BLOCKS - LATE_BLOCKS, len(replications))
+    left_ms, left_tokens = np.sum([one.left_waiting for one in replications], axis=0)
+    if waiting_ms[late].sum() > busy_ms[late].sum() / 2 and left_tokens:
+        return float(left_ms / left_tokens)
     if not tokens.any():
-        return False
-    beta, alpha = np.linalg.lstsq(np.column_stack([tokens, tokens_per_n]), busy_ms, rcond=None)[0]
-    if alpha < 0:  # more requests never speed it up: a plain queue
-        beta = busy_ms.sum() / tokens.sum()
-    arrivals = sum(one.arrivals for one in replications)
-    offered_ms = beta * sum(one.output_tokens for one in replications)
-    available_ms = sum(one.available_ms for one in replications)
-    return bool(offered_ms > available_ms * (1 + arrivals**-0.5))
+        return 0.0
+    beta, alpha = np.linalg.lstsq(np.column_stack([tokens, tokens_per_running]), busy_ms, rcond=None)[0]
+    return float(beta if alpha > 0 else busy_ms.sum() / tokens.sum())
 
 
 def _blocks(records: Records, edges: Floats) -> Floats:
-    """Per block of the arrival window, replicas summed: busy ms, tokens committed, sum over steps of tokens / N."""
-    sums = np.zeros((3, BLOCKS))
+    """Sums over the steps in each block of the arrival window, all replicas.
+
+    Rows: busy ms, tokens committed, tokens / running requests, and ms of the steps that left some waiting.
+    """
+    sums = np.zeros((4, BLOCKS))
     for steps in records.steps:
         within = (steps.start_ms >= edges[0]) & (steps.start_ms < edges[-1])
         block = np.searchsorted(edges, steps.start_ms[within], side="right") - 1
-        tokens = steps.committed_tokens[within]
-        in_system = np.maximum(steps.running + steps.waiting, 1)[within]
-        for row, weights in enumerate((steps.duration_ms[within], tokens, tokens / in_system)):
-            sums[row] += np.bincount(block, weights, BLOCKS)
+        step_ms, tokens = steps.duration_ms[within], steps.committed_tokens[within]
+        running = np.maximum(steps.running[within], 1)
+        columns = (step_ms, tokens, tokens / running, step_ms * (steps.waiting[within] > 0))
+        for row, column in enumerate(columns):
+            sums[row] += np.bincount(block, column, BLOCKS)
     return sums
-
-
-def _carried(one: _Traffic) -> tuple[float, float]:
-    """Tokens committed from mid arrivals until half of the final backlog is done, and the ms that took.
-
-    Tokens, not completions: those lag behind the work while requests pile up half finished.
-    """
-    start = (one.arrivals[0] + one.arrivals[-1]) / 2
-    done_at_last_arrival = int(np.searchsorted(one.completions, one.arrivals[-1], side="right"))
-    end = max(one.arrivals[-1], one.completions[(done_at_last_arrival + len(one.completions) - 1) // 2])
-    tokens = 0.0
-    for steps in one.records.steps:
-        ends = steps.start_ms + steps.duration_ms
-        tokens += float(steps.committed_tokens[(ends > start) & (ends <= end)].sum())
-    return tokens, float(end - start)

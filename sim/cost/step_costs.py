@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..inputs.calibration import AffineCosts, FittedRange
+
+Floats = NDArray[np.float64]
 
 
 class StepShape(NamedTuple):
@@ -82,6 +87,27 @@ class StepCosts:
         return StepTerms(
             self.host_ms, target, target_decode, kv_update, sampling, draft, decodes > self.max_decode_batch
         )
+
+    def rounds(self, decodes: int, drafts: int, context_tokens: Floats, draft_passes: int) -> Floats:
+        """Cost of several steps that are rounds of the same requests, [phase, step], phases as in `StepTerms`.
+
+        The same numbers as `terms` gives one by one.
+        """
+        table = np.empty((6, len(context_tokens)))
+        rows = decodes * (1 + drafts)
+        draft_ms: Floats | float = 0.0
+        if draft_passes:
+            draft_ms = self.draft_fixed_ms + self.draft_row_ms * rows + self.draft_kv_ms * context_tokens
+            if draft_passes > 1:
+                draft_ms = draft_ms + (draft_passes - 1) * (
+                    self.draft_fixed_ms + self.draft_row_ms * decodes + self.draft_kv_ms * context_tokens
+                )
+        table[0] = self.host_ms
+        table[1] = table[2] = self.target_fixed_ms + self.target_row_ms * rows + self.target_kv_ms * context_tokens
+        table[3] = self.kv_update_row_ms * rows
+        table[4] = self.sampling_ms
+        table[5] = draft_ms
+        return table
 
     def target_ms(self, rows: int, context_tokens: int) -> float:
         """One pass of the target over `rows` rows; a pass without rows is not run."""

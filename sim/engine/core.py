@@ -90,10 +90,28 @@ class EngineCore:
     def plan_step(self) -> StepPlan:
         """Schedule a step and decide what the drafter runs in it (rules 19 and 20)."""
         plan = self.scheduler.schedule()
-        if self._drafts:
+        if not self._drafts:
+            return plan
+        if plan.rows:
             plan.dummy_proposals = self._too_close_to_the_end(plan)
             plan.draft_passes = 0 if plan.dummy_proposals else self._draft_passes(plan)
+        else:
+            plan.draft_passes = self._drafts if self.settled.any_can_use_drafts() else 1
         return plan
+
+    def jump(self, flats: list[NDArray[np.int64]], contexts: NDArray[np.int64], rounds: int) -> tuple[int, list[Row]]:
+        """Commit several steps that were whole rounds of the settled rows and nothing else; as `commit`."""
+        count = self.settled.count
+        for began in flats[:rounds]:
+            self.rounds.full_rounds(began, count)
+        committed = int(contexts[rounds]) - self.settled.context
+        self.settled.jump(flats, contexts, rounds)
+        finished = []
+        for row, overshoot in self.settled.take_finished():
+            committed -= overshoot
+            finished.append(row)
+        self.committed_by_rounds += committed
+        return committed, finished
 
     def _too_close_to_the_end(self, plan: StepPlan) -> bool:
         """Rule 20: a row whose drafts would pass `max_model_len` keeps the drafter from running for all."""
@@ -131,7 +149,8 @@ class EngineCore:
             for scheduled in plan.rows:
                 committed += self._commit_row(scheduled, plan.dummy_proposals, step)
             self._drop_finished(plan, finished)
-        self._settle_rows(step)
+        if self.scheduler.running:
+            self._settle_rows(step)
         return committed, finished
 
     def _commit_row(self, scheduled: Scheduled, dummy_proposals: bool, step: int) -> int:

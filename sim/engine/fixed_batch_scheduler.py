@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from .kv_blocks import KVBlocks
+from .kv_blocks import UNLIMITED, KVBlocks
 from .rows import Row, Scheduled, StepPlan
 from .settings import EngineSettings
 from .settled import SettledRows
@@ -43,6 +43,12 @@ class FixedBatchScheduler:
             tokens = row.known_tokens + row.pending_drafts - row.computed_tokens
             self._take(row, tokens, plan)
         return plan
+
+    def rounds_ahead(self) -> int:
+        """Steps that can only be whole rounds of all residents."""
+        if self.running or not self.settled.count:
+            return 0
+        return self.settled.rounds_ahead(UNLIMITED)  # all blocks are reserved already
 
     def _start_batch(self, plan: StepPlan) -> None:
         reserved = 0

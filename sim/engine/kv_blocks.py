@@ -21,6 +21,7 @@ class KVBlocks:
         self._drafts = settings.num_speculative_tokens
         self._longest = settings.max_model_len or UNLIMITED
         total = settings.num_gpu_blocks
+        self.limited = total is not None
         self.usable = UNLIMITED if total is None else total - 1
         self.watermark = 0 if total is None else int(settings.watermark * total)
         self.held_by_rows = 0

@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from .records import Ints, RequestRecords, Status, Steps
+from .records import Floats, Ints, RequestRecords, Status, Steps
 from .rows import Row
 
 _BATCH_STEPS = 1024
@@ -45,6 +45,13 @@ class StepLog:
         """One step in the order of `Steps`; its last column counts the blocks of single rows only."""
         self._values.extend(values)
         self._steps += 1
+
+    def add_many(self, table: Floats, flats: list[Ints], base: Ints) -> None:
+        """Several steps of the same settled rows, [step, column]."""
+        for flat in flats:
+            self.settled_blocks(flat, base)
+            self._steps += 1
+        self._values.frombytes(table.tobytes())
 
     def settled_blocks(self, flat: Ints, base: Ints) -> None:
         """The slots of settled rows in the step that will be added next; the arrays must not change any more."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
+from .kv_blocks import UNLIMITED
 from .rows import Row
 
 Ints = NDArray[np.int64]
@@ -64,6 +65,7 @@ class SettledRows:
         self.flat = np.concatenate((flat, np.full(spare, self.parked)))
         self.base = np.concatenate((base, np.full(spare, -self.parked - self.block_reach)))
         self._end = np.concatenate((end, np.full(spare, _NEVER)))
+        self._ones = np.ones(len(self.flat), dtype=np.int64)
         self._last_began = self._last_base = self._empty()
         self.count = len(rows)
         self._base_sum = int(np.add.reduce(base))
@@ -141,6 +143,7 @@ class SettledRows:
             self.flat = np.concatenate((self.flat, np.full(more, self.parked)))
             self.base = np.concatenate((self.base, np.full(more, -self.parked - self.block_reach)))
             self._end = np.concatenate((self._end, np.full(more, _NEVER)))
+            self._ones = np.ones(len(self.flat), dtype=np.int64)
             self._flat_sum += more * self.parked
 
     def release(self) -> list[Row]:
@@ -197,7 +200,7 @@ class SettledRows:
         """
         began = self.flat
         self.flat = flat = self._next_flat[began]
-        flat_sum = int(np.add.reduce(flat))
+        flat_sum = int(flat.dot(self._ones))  # half the time of a sum for so few elements
         committed = flat_sum - self._flat_sum
         self._flat_sum = flat_sum
         self.context += committed
@@ -205,6 +208,35 @@ class SettledRows:
         self._last_base = self.base
         self._rounds_run += 1
         return began, committed
+
+    def rounds_ahead(self, most_blocks: int) -> int:
+        """Rounds that can be run before anything has to be decided: a finish looked for, drafts or blocks questioned.
+
+        A finish is possible after the last of them, not before.
+        """
+        ahead = self._no_finish_before - self._rounds_run
+        if self._drafts:
+            ahead = min(ahead, self._useful_before - self._rounds_run)
+        if most_blocks < UNLIMITED:
+            room = most_blocks * self._block_size - self.context - self.count * self.block_reach
+            ahead = min(ahead, room // (self.count * self._most_commits) + 1)
+        return ahead
+
+    def look_ahead(self, rounds: int) -> tuple[list[Ints], Ints]:
+        """The slots' positions before each of the next rounds and after the last, and the contexts; changes nothing."""
+        flats = [self.flat]
+        for _ in range(rounds):
+            flats.append(self._next_flat[flats[-1]])
+        return flats, self.context - self._flat_sum + np.array(flats).dot(self._ones)
+
+    def jump(self, flats: list[Ints], contexts: Ints, rounds: int) -> None:
+        """Run the first `rounds` of the rounds looked at."""
+        self._flat_sum += int(contexts[rounds]) - self.context
+        self.context = int(contexts[rounds])
+        self.flat = flats[rounds]
+        self._last_began = flats[rounds - 1]
+        self._last_base = self.base
+        self._rounds_run += rounds
 
     def any_can_use_drafts(self) -> bool:
         """Whether some row has more than one token to go, so that drafting on makes sense."""

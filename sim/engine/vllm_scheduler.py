@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from .kv_blocks import KVBlocks
+from .kv_blocks import UNLIMITED, KVBlocks
 from .rows import Preempted, Row, Scheduled, StepPlan
 from .settings import EngineSettings
 from .settled import SettledRows
@@ -73,7 +73,7 @@ class VllmScheduler:
         The plan is valid until the next call.
         """
         rounds = self._settled_rounds()
-        if rounds and not self.running and (not self.waiting or rounds >= self.settings.max_num_seqs):
+        if rounds and self.only_rounds():
             self._rounds_alone.settled = rounds
             return self._rounds_alone
         plan = StepPlan()
@@ -90,6 +90,17 @@ class VllmScheduler:
             self._admit(plan, budgets)
         return plan
 
+    def only_rounds(self) -> bool:
+        """Whether a step that gives every settled row its round can contain nothing else."""
+        return not self.running and (not self.waiting or self.settled.count >= self.settings.max_num_seqs)
+
+    def rounds_ahead(self) -> int:
+        """Steps that can only be whole rounds of all settled rows, whatever they accept, unless a request comes."""
+        if not self.only_rounds() or not 0 < self.settled.count <= self._most_rounds:
+            return 0
+        blocks = self.blocks
+        return self.settled.rounds_ahead(blocks.usable - blocks.held_by_rows if blocks.limited else UNLIMITED)
+
     def release_settled(self) -> list[Row]:
         """Turn the settled rows back into single ones, between two steps."""
         rows = self.settled.release()
@@ -100,11 +111,12 @@ class VllmScheduler:
 
     def _settled_rounds(self) -> int:
         """All settled rows, if budgets and blocks suffice for a whole round of every one of them; else 0."""
-        rows = self.settled.count
+        settled, blocks = self.settled, self.blocks
+        rows = settled.count
         if rows > self._most_rounds:
             return 0
-        limit = self.blocks.usable - self.blocks.held_by_rows
-        if self.settled.blocks_bound() > limit and self.settled.blocks_needed() > limit:
+        limit = blocks.usable - blocks.held_by_rows
+        if settled.blocks_bound() > limit and settled.blocks_needed() > limit:
             return 0
         return rows
 
