@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.records import Ints, Phase, Records
+from ..engine.records import Floats, Ints, Phase, Records
 from .timeline import Timeline, prefix_sums
 
 SHARES = ("waiting", "prefill", "drafting", "verification", "sampling", "kv_update", "host", "prefill_interference")
@@ -29,7 +29,11 @@ class _Spans:
 
     def total(self, column: str, chosen: NDArray[np.bool_]) -> float:
         """Sum of a column of the steps over all steps of the chosen segments."""
-        prefix = prefix_sums(getattr(self.line.steps, column))
+        return self.total_of(getattr(self.line.steps, column), chosen)
+
+    def total_of(self, values: Floats, chosen: NDArray[np.bool_]) -> float:
+        """The same for values that are no column: one per step."""
+        prefix = prefix_sums(values)
         return float((prefix[self.stop[chosen]] - prefix[self.start[chosen]]).sum())
 
 
@@ -52,18 +56,18 @@ def time_share(records: Records, line: Timeline, requests: Ints) -> dict[str, fl
     prefill, decode = spans.phase == Phase.PREFILL, spans.phase == Phase.DECODE
     scheduled = prefill | decode
     left_out = spans.phase == Phase.DECODE_LEFT_OUT
-    verification = spans.total("target_decode_ms", decode)
+    beside_prefills = line.steps.target_ms - line.steps.target_decode_ms
     undelivered = float(line.steps.draft_ms[finish].sum()) if records.async_delivery else 0.0
     spent = {
         "waiting": float((line.steps.start_ms[first] - arrival_ms).sum())
         + spans.total("duration_ms", ~(scheduled | left_out)),
         "prefill": spans.total("target_ms", prefill),
         "drafting": spans.total("draft_ms", scheduled) - undelivered,
-        "verification": verification,
+        "verification": spans.total("target_decode_ms", decode),
         "sampling": spans.total("sampling_ms", scheduled),
         "kv_update": spans.total("kv_update_ms", scheduled),
         "host": spans.total("host_ms", scheduled),
-        "prefill_interference": spans.total("target_ms", decode) - verification + spans.total("duration_ms", left_out),
+        "prefill_interference": spans.total_of(beside_prefills, decode) + spans.total("duration_ms", left_out),
     }
     return {name: spent[name] / e2el_ms for name in SHARES}
 

@@ -28,7 +28,10 @@ def assert_same_records(one, other, rtol=0.0):
 @given(worlds())
 def test_settled_rows_change_no_record(world):
     requests, runs, limits = world
-    fast, slow = loop.simulate(requests, runs, limits, COSTS), loop.simulate(requests, runs, limits, COSTS, settle=False)
+    fast, slow = (
+        loop.simulate(requests, runs, limits, COSTS),
+        loop.simulate(requests, runs, limits, COSTS, settle=False),
+    )
     assert_same_records(fast, slow, rtol=1e-12)
 
 
