@@ -99,17 +99,27 @@ class EngineCore:
             plan.draft_passes = self._drafts if self.settled.any_can_use_drafts() else 1
         return plan
 
-    def jump(self, flats: list[NDArray[np.int64]], contexts: NDArray[np.int64], rounds: int) -> tuple[int, list[Row]]:
-        """Commit several steps that were whole rounds of the settled rows and nothing else; as `commit`."""
+    def jump(self, flats: list[NDArray[np.int64]], contexts: NDArray[np.int64], rounds: int) -> tuple[list[Row], int]:
+        """Commit several steps that were whole rounds of the settled rows and nothing else.
+
+        Returns the rows that the last of them finished, and the tokens by which these overshot their ends.
+        """
         count = self.settled.count
         for began in flats[:rounds]:
             self.rounds.full_rounds(began, count)
-        committed = int(contexts[rounds]) - self.settled.context
+        self.committed_by_rounds += int(contexts[rounds]) - self.settled.context
         self.settled.jump(flats, contexts, rounds)
-        finished = []
-        for row, overshoot in self.settled.take_finished():
-            committed -= overshoot
-            finished.append(row)
+        finished, overshoot = self.settled.take_finished()
+        self.committed_by_rounds -= overshoot
+        return finished, overshoot
+
+    def commit_rounds(self) -> tuple[int, list[Row]]:
+        """End a step that was a whole round of every settled row; as `commit`."""
+        settled = self.settled
+        self.rounds.full_rounds(settled.flat, settled.count)
+        committed = settled.advance()
+        finished, overshoot = settled.take_finished()
+        committed -= overshoot
         self.committed_by_rounds += committed
         return committed, finished
 
@@ -139,12 +149,7 @@ class EngineCore:
         committed = 0
         finished: list[Row] = []
         if plan.settled:
-            began, committed = self.settled.advance()
-            self.rounds.full_rounds(began, plan.settled)
-            for row, overshoot in self.settled.take_finished():
-                committed -= overshoot
-                finished.append(row)
-            self.committed_by_rounds += committed
+            committed, finished = self.commit_rounds()
         if plan.rows:
             for scheduled in plan.rows:
                 committed += self._commit_row(scheduled, plan.dummy_proposals, step)

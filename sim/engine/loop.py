@@ -13,17 +13,17 @@ import simpy
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from ..cost.step_costs import StepCosts
+from ..cost.step_costs import StepCosts, StepShape
 from ..workload.requests import Requests
 from .core import EngineCore
-from .recorder import STEP_COLUMNS, RequestLog, StepLog
+from .recorder import PLAN_COLUMNS, RequestLog, StepLog
 from .records import Records
 from .rounds import RoundCounter
 from .rows import Row, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
 from .settled import next_positions
-from .shape import step_shape
+from .shape import NO_CHUNKS, step_shape
 
 FEWEST_STEPS_AHEAD = 8  # below, arrays cost more than single steps
 MOST_STEPS_AHEAD = 256
@@ -84,26 +84,26 @@ class Replica:
                 steps, last_ms = yield from self._steps_ahead(ahead, step)
                 step += steps
                 continue
-            plan = core.plan_step()
-            shape = step_shape(plan, drafts, settled.context)
-            terms = terms_of(shape, plan.draft_passes)
+            plan = None
+            if ahead > 0:
+                shape = StepShape(settled.count, settled.count * drafts, settled.context, NO_CHUNKS, 0, 0)
+                terms = terms_of(shape, drafts)
+            else:
+                plan = core.plan_step()
+                shape = step_shape(plan, drafts, settled.context)
+                terms = terms_of(shape, plan.draft_passes)
+                self._note_single_rows(plan, step)
             host_ms, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated = terms
             device_ms = target_ms + kv_update_ms + sampling_ms + draft_ms
             if hides_host:
                 host_ms = max(0.0, host_ms - device_ms)
-            if plan.rows or plan.left_out or plan.preempted:
-                self._note_single_rows(plan, step)
-            elif not plan.settled:
-                raise RuntimeError(f"nothing could be scheduled at {start_ms} ms although requests wait")
+            last_ms = host_ms + device_ms
             running, waiting = scheduler.num_running(), len(scheduler.waiting)
             if running > self.max_running:
                 self.max_running = running
-            if plan.settled:
+            if settled.count:
                 note_blocks(settled.flat, settled.base)
-            blocks = scheduler.blocks.held_by_rows
-            last_ms = host_ms + device_ms
-            yield timeout(last_ms)
-            committed, finished = core.commit(plan, step)
+            decodes, draft_tokens, context, chunks, _, _ = shape
             record(
                 (
                     start_ms,
@@ -114,17 +114,19 @@ class Replica:
                     sampling_ms,
                     draft_ms,
                     last_ms if extrapolated else 0.0,
-                    shape[0],
-                    shape[1],
-                    len(shape[3]),
-                    sum([tokens for tokens, _ in shape[3]]) if shape[3] else 0,
-                    shape[2],
-                    committed,
+                    decodes,
+                    draft_tokens,
+                    len(chunks),
+                    sum([tokens for tokens, _ in chunks]) if chunks else 0,
+                    context,
                     running,
                     waiting,
-                    blocks,
+                    scheduler.blocks.held_by_rows,
                 )
             )
+            yield timeout(last_ms)
+            committed, finished = core.commit(plan, step) if plan else core.commit_rounds()
+            self.step_log.committed_tokens.append(committed)
             for row in finished:
                 self._end(row, step, env.now - draft_ms if hides_host else env.now)
             step += 1
@@ -144,20 +146,20 @@ class Replica:
         durations = phases[0] + device_ms
         times = np.add.accumulate(np.concatenate(([env.now], durations)))
         steps = max(1, int(np.searchsorted(times[:-1], env.peek())))
-        table = np.zeros((steps, len(STEP_COLUMNS)))
+        table = np.zeros((steps, len(PLAN_COLUMNS)))
         table[:, 0] = times[:steps]
         table[:, 1:7] = phases[:, :steps].T
         if count > self._costs.max_decode_batch:
             table[:, 7] = durations[:steps]
         table[:, 8:10] = count, count * drafts
         table[:, 12] = contexts[:steps]
-        table[:, 13] = np.diff(contexts[: steps + 1])
-        table[:, 14:16] = count, len(core.scheduler.waiting)
-        yield env.timeout(times[steps] - env.now)
-        all_committed = int(contexts[steps] - contexts[0])
-        committed, finished = core.jump(flats, contexts, steps)
-        table[-1, 13] += committed - all_committed
+        table[:, 13:15] = count, len(core.scheduler.waiting)
         self.step_log.add_many(table, flats[:steps], base)
+        yield env.timeout(times[steps] - env.now)
+        committed = np.diff(contexts[: steps + 1]).tolist()
+        finished, overshoot = core.jump(flats, contexts, steps)
+        committed[-1] -= overshoot
+        self.step_log.committed_tokens.extend(committed)
         step += steps - 1
         undelivered_ms = phases[5, steps - 1] if core.settings.async_scheduling else 0.0
         for row in finished:
@@ -165,6 +167,10 @@ class Replica:
         return steps, float(durations[steps - 1])
 
     def _note_single_rows(self, plan: StepPlan, step: int) -> None:
+        if not (plan.rows or plan.left_out or plan.preempted):
+            if not plan.settled:
+                raise RuntimeError(f"nothing could be scheduled at {self._env.now} ms although requests wait")
+            return
         self.core.segments.mark(plan, step)
         for row, tokens, start, _, decodes in plan.rows:
             if not decodes:

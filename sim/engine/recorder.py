@@ -25,13 +25,14 @@ _FINISHED_COLUMNS = (
     "draft_tokens_cut",
 )
 _NO_STEP_COLUMNS = (1, 2, 3)  # -1 where a request failed; the others are counts
-STEP_COLUMNS = tuple(Steps.__dataclass_fields__)
+PLAN_COLUMNS = tuple(name for name in Steps.__dataclass_fields__ if name != "committed_tokens")
 
 
 class StepLog:
     """One replica's steps. The blocks of settled rows are counted in batches from their slots."""
 
     def __init__(self, block_reach: int, block_size: int) -> None:
+        self.committed_tokens = array("q")
         self._values = array("d")
         self._block_reach = block_reach
         self._block_size = block_size
@@ -42,7 +43,7 @@ class StepLog:
         self._counted: list[tuple[Ints, Ints]] = []
 
     def add(self, values: tuple[float, ...]) -> None:
-        """One step in the order of `Steps`; its last column counts the blocks of single rows only."""
+        """One step in the order of `PLAN_COLUMNS`; its last column counts the blocks of single rows only."""
         self._values.extend(values)
         self._steps += 1
 
@@ -54,7 +55,7 @@ class StepLog:
         self._values.frombytes(table.tobytes())
 
     def settled_blocks(self, flat: Ints, base: Ints) -> None:
-        """The slots of settled rows in the step that will be added next; the arrays must not change any more."""
+        """The slots of settled rows in the step that is added next; the arrays must not change any more."""
         self._slots_step.append(self._steps)
         self._flats.append(flat)
         self._bases.append(base)
@@ -78,10 +79,11 @@ class StepLog:
     def steps(self) -> Steps:
         """The columns of all steps so far."""
         self._count_blocks()
-        table = np.frombuffer(self._values, dtype=np.float64).reshape(-1, len(STEP_COLUMNS)).T
-        columns = dict(zip(STEP_COLUMNS, table, strict=True))
-        floats = {name: columns[name].copy() for name in STEP_COLUMNS[:_FLOAT_COLUMNS]}
-        integers = {name: columns[name].astype(np.int64) for name in STEP_COLUMNS[_FLOAT_COLUMNS:]}
+        table = np.frombuffer(self._values, dtype=np.float64).reshape(-1, len(PLAN_COLUMNS)).T
+        columns = dict(zip(PLAN_COLUMNS, table, strict=True))
+        floats = {name: columns[name].copy() for name in PLAN_COLUMNS[:_FLOAT_COLUMNS]}
+        integers = {name: columns[name].astype(np.int64) for name in PLAN_COLUMNS[_FLOAT_COLUMNS:]}
+        integers["committed_tokens"] = np.array(self.committed_tokens, dtype=np.int64)
         for steps, blocks in self._counted:
             integers["blocks_used"][steps] += blocks
         return Steps(**floats, **integers)  # type: ignore[arg-type]  # the names tell floats from integers

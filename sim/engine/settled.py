@@ -157,13 +157,14 @@ class SettledRows:
         self._allocate([], self._empty(), self._empty(), self._empty())
         return released
 
-    def take_finished(self) -> list[tuple[Row, int]]:
-        """Remove the rows that have reached their end; returns each with the tokens it overshot."""
+    def take_finished(self) -> tuple[list[Row], int]:
+        """Remove the rows that have reached their end; returns them and the tokens by which they overshot it in all."""
         if self._rounds_run < self._no_finish_before or not self.count:
-            return []
+            return [], 0
         left = self._end - self.flat
         least = int(left.min())
-        taken = []
+        taken: list[Row] = []
+        too_many = 0
         if least <= 0:
             self.base = self.base.copy()
             for slot in (left <= 0).nonzero()[0].tolist():
@@ -174,11 +175,12 @@ class SettledRows:
                 row.draft_tokens_cut += max(0, overshoot - 1)  # the bonus token is no draft
                 row.known_tokens = row.end_tokens
                 row.pending_drafts = 0
-                taken.append((row, overshoot))
+                too_many += overshoot
+                taken.append(row)
                 self._park(slot)
             least = 1
         self._no_finish_before = self._rounds_run + (least - 1) // self._most_commits + 1
-        return taken
+        return taken, too_many
 
     def _park(self, slot: int) -> None:
         position, base = int(self.flat[slot]), int(self.base[slot])
@@ -193,11 +195,8 @@ class SettledRows:
 
     # --- rounds -------------------------------------------------------------------------------------------------------
 
-    def advance(self) -> tuple[Ints, int]:
-        """Run one round of every row; returns the positions at which the rounds began and the tokens they would commit.
-
-        The positions include parked slots. Tokens past a row's end are counted and taken back by `take_finished`.
-        """
+    def advance(self) -> int:
+        """Run one round of every row; returns the tokens they would commit: `take_finished` tells those past an end."""
         began = self.flat
         self.flat = flat = self._next_flat[began]
         flat_sum = int(flat.dot(self._ones))  # half the time of a sum for so few elements
@@ -207,7 +206,7 @@ class SettledRows:
         self._last_began = began
         self._last_base = self.base
         self._rounds_run += 1
-        return began, committed
+        return committed
 
     def rounds_ahead(self, most_blocks: int) -> int:
         """Rounds that can be run before anything has to be decided: a finish looked for, drafts or blocks questioned.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..cost.step_costs import StepShape
 from .rows import StepPlan
 
-_NO_CHUNKS: list[tuple[int, int]] = []
+NO_CHUNKS: list[tuple[int, int]] = []
 
 
 def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
@@ -14,7 +14,7 @@ def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
     draft_tokens = decodes * drafts
     context = settled_context if decodes else 0
     if not plan.rows:
-        return StepShape(decodes, draft_tokens, context, _NO_CHUNKS, 0, 0)
+        return StepShape(decodes, draft_tokens, context, NO_CHUNKS, 0, 0)
     chunks = []
     finished_prompts = finished_context = 0
     for row, tokens, start, verified, is_decode in plan.rows:
