@@ -28,7 +28,6 @@ _FIT_SEED = 1
 _GOLDEN_RATIO = (5**0.5 - 1) / 2
 _TOLERANCE = 1e-4
 _MOST_PASSES = 200
-_WIDEST_SPREAD = 10.0  # beyond it requests either always or never accept, and the passes get slow
 
 
 def compile_acceptance(acceptance: Acceptance) -> AcceptanceLaw:
@@ -75,8 +74,6 @@ def _centre_odds(
     wanted = odds_against(target)
     if sigma == 0 and memory_sd == 0:
         return tuple(wanted.tolist())
-    if max(sigma, memory_sd) > _WIDEST_SPREAD:
-        raise _too_wide(sigma, memory_sd)
     hardness = _fit_hardness(sigma, phi, memory_sd, fitted_k)
     odds = wanted.copy()
     for _ in range(_MOST_PASSES):
@@ -86,14 +83,7 @@ def _centre_odds(
         if np.all(np.abs(seen[free] / target[free] - 1) < _TOLERANCE):
             return tuple(odds.tolist())
         odds[free] *= wanted[free] / odds_against(seen[free])
-    raise _too_wide(sigma, memory_sd)
-
-
-def _too_wide(sigma: float, memory_sd: float) -> SpecsimError:
-    return SpecsimError(
-        f"acceptance: sigma {sigma} and memory sd {memory_sd}, the logits of a log spread by less than 3 and at most "
-        f"{_WIDEST_SPREAD:g} can be fitted, lower sigma or sd"
-    )
+    raise RuntimeError(f"no centre found for {conditional} at sigma {sigma}, phi {phi}, sd {memory_sd}")
 
 
 def _fit_hardness(sigma: float, phi: float, memory_sd: float, depth: int) -> Floats:

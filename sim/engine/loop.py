@@ -1,6 +1,6 @@
-"""The clock: replicas run step after step in one SimPy environment, a router hands them requests.
+"""The clock: replicas run step after step in one SimPy environment until all requests have ended.
 
-One event per step and one per open arrival; nothing here decides what a step contains or costs.
+One event per step, or per run of steps between which nothing can happen; nothing here decides what a step contains.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import simpy
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from ..cost.step_costs import StepCosts, StepShape
+from ..cost.step_costs import StepCosts, StepShape, StepTerms
 from ..workload.requests import Requests
 from .core import EngineCore
 from .recorder import PLAN_COLUMNS, RequestLog, StepLog
@@ -24,6 +24,7 @@ from .segments import SegmentLog
 from .settings import EngineSettings
 from .settled import next_positions
 from .shape import NO_CHUNKS, step_shape
+from .traffic import ClosedTraffic, OpenTraffic, Router
 
 FEWEST_STEPS_AHEAD = 8  # below, arrays cost more than single steps
 MOST_STEPS_AHEAD = 256
@@ -69,7 +70,7 @@ class Replica:
         """The engine's process: plan, let the step's time pass, commit."""
         env, core, scheduler, settled = self._env, self.core, self.core.scheduler, self.core.settled
         drafts, hides_host = core.settings.num_speculative_tokens, core.settings.async_scheduling
-        terms_of, record, note_blocks = self._costs.terms, self.step_log.add, self.step_log.settled_blocks
+        terms_of, log, blocks = self._costs.terms, self.step_log, scheduler.blocks
         timeout = env.timeout
         step, last_ms = 0, 1.0
         while True:
@@ -93,40 +94,17 @@ class Replica:
                 shape = step_shape(plan, drafts, settled.context)
                 terms = terms_of(shape, plan.draft_passes)
                 self._note_single_rows(plan, step)
-            host_ms, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated = terms
-            device_ms = target_ms + kv_update_ms + sampling_ms + draft_ms
-            if hides_host:
-                host_ms = max(0.0, host_ms - device_ms)
-            last_ms = host_ms + device_ms
-            running, waiting = scheduler.num_running(), len(scheduler.waiting)
+            draft_ms = terms.draft
+            host_ms, last_ms = _step_ms(terms, hides_host)
+            running = scheduler.num_running()
             if running > self.max_running:
                 self.max_running = running
             if settled.count:
-                note_blocks(settled.flat, settled.base)
-            decodes, draft_tokens, context, chunks, _, _ = shape
-            record(
-                (
-                    start_ms,
-                    host_ms,
-                    target_ms,
-                    target_decode_ms,
-                    kv_update_ms,
-                    sampling_ms,
-                    draft_ms,
-                    last_ms if extrapolated else 0.0,
-                    decodes,
-                    draft_tokens,
-                    len(chunks),
-                    sum([tokens for tokens, _ in chunks]) if chunks else 0,
-                    context,
-                    running,
-                    waiting,
-                    scheduler.blocks.held_by_rows,
-                )
-            )
+                log.settled_blocks(settled.flat, settled.base)
+            log.add(start_ms, host_ms, last_ms, terms, shape, running, len(scheduler.waiting), blocks.held_by_rows)
             yield timeout(last_ms)
             committed, finished = core.commit(plan, step) if plan else core.commit_rounds()
-            self.step_log.committed_tokens.append(committed)
+            log.committed_tokens.append(committed)
             for row in finished:
                 self._end(row, step, env.now - draft_ms if hides_host else env.now)
             step += 1
@@ -184,87 +162,12 @@ class Replica:
         self._on_end(row, delivered_ms)
 
 
-class Router:
-    """Hands each request to a replica: in turn, or to the one with the fewest resident and waiting requests."""
-
-    def __init__(self, replicas: list[Replica], policy: str, log: RequestLog) -> None:
-        self._replicas = replicas
-        self._least_loaded = policy == "least_loaded"
-        self._log = log
-        self._turn = 0
-
-    def submit(self, request: int, arrival_ms: float) -> bool:
-        """Send a request on its way; False if it was refused because it can never fit."""
-        if self._least_loaded:
-            index = min(range(len(self._replicas)), key=lambda i: self._replicas[i].load())
-        else:
-            index = self._turn % len(self._replicas)
-            self._turn += 1
-        self._log.arrival_ms[request] = arrival_ms
-        self._log.replica[request] = index
-        if self._replicas[index].submit(request):
-            return True
-        self._log.fail(request)
-        return False
-
-
-class OpenTraffic:
-    """Requests arrive at their own times, whatever the engine does."""
-
-    def __init__(self, env: simpy.Environment, requests: Requests, router: Router) -> None:
-        self._env = env
-        self._arrival_ms = requests.arrival_ms.tolist()
-        self._router = router
-
-    def start(self) -> None:
-        """Begin to send."""
-        self._env.process(self._send())
-
-    def _send(self) -> Events:
-        for request, arrival_ms in enumerate(self._arrival_ms):
-            if arrival_ms > self._env.now:
-                yield self._env.timeout(arrival_ms - self._env.now)
-            self._router.submit(request, min(arrival_ms, self._env.now))
-
-    def ended(self, row: Row, delivered_ms: float) -> None:
-        """Nobody waits for an answer before asking."""
-
-
-class ClosedTraffic:
-    """A fixed number of users, each sending its next request some think time after its last answer was complete."""
-
-    def __init__(self, env: simpy.Environment, requests: Requests, router: Router) -> None:
-        self._env = env
-        self._total = len(requests)
-        self._concurrency = requests.concurrency or self._total
-        self._think_time_ms = requests.think_time_ms
-        self._router = router
-        self._next = 0
-
-    def start(self) -> None:
-        """Send the first request of every user."""
-        for _ in range(min(self._concurrency, self._total)):
-            self._send(0.0)
-
-    def _send(self, arrival_ms: float) -> None:
-        """Send one user's next request; one that is refused is followed by another at once."""
-        while self._next < self._total:
-            request = self._next
-            self._next += 1
-            if self._router.submit(request, arrival_ms):
-                return
-
-    def ended(self, row: Row, delivered_ms: float) -> None:
-        """A user has its answer and starts to think."""
-        next_ms = delivered_ms + self._think_time_ms
-        if next_ms <= self._env.now:
-            self._send(next_ms)
-        else:
-            self._env.process(self._send_later(next_ms))
-
-    def _send_later(self, next_ms: float) -> Events:
-        yield self._env.timeout(next_ms - self._env.now)
-        self._send(min(next_ms, self._env.now))
+def _step_ms(terms: StepTerms, hides_host: bool) -> tuple[float, float]:
+    """What the host adds to a step, and the step's length: scheduled asynchronously, the device hides the host."""
+    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
+    if not hides_host:
+        return terms.host, terms.host + device_ms
+    return max(0.0, terms.host - device_ms), max(terms.host, device_ms)
 
 
 def simulate(

@@ -6,6 +6,7 @@ from array import array
 
 import numpy as np
 
+from ..cost.step_costs import StepShape, StepTerms
 from .records import Floats, Ints, RequestRecords, Status, Steps
 from .rows import Row
 
@@ -42,9 +43,40 @@ class StepLog:
         self._bases: list[Ints] = []
         self._counted: list[tuple[Ints, Ints]] = []
 
-    def add(self, values: tuple[float, ...]) -> None:
-        """One step in the order of `PLAN_COLUMNS`; its last column counts the blocks of single rows only."""
-        self._values.extend(values)
+    def add(
+        self,
+        start_ms: float,
+        host_ms: float,
+        step_ms: float,
+        terms: StepTerms,
+        shape: StepShape,
+        running: int,
+        waiting: int,
+        blocks: int,
+    ) -> None:
+        """One planned step, in the order of `PLAN_COLUMNS`. blocks: those of single rows; settled rows tell theirs."""
+        decodes, draft_tokens, context_tokens, chunks, _, _ = shape
+        _, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated = terms
+        self._values.extend(
+            (
+                start_ms,
+                host_ms,
+                target_ms,
+                target_decode_ms,
+                kv_update_ms,
+                sampling_ms,
+                draft_ms,
+                step_ms if extrapolated else 0.0,
+                decodes,
+                draft_tokens,
+                len(chunks),
+                sum([tokens for tokens, _ in chunks]) if chunks else 0,
+                context_tokens,
+                running,
+                waiting,
+                blocks,
+            )
+        )
         self._steps += 1
 
     def add_many(self, table: Floats, flats: list[Ints], base: Ints) -> None:

@@ -88,6 +88,6 @@ def test_certain_positions_stay_certain_under_spread():
     assert law.odds_against[2] == float("inf")
 
 
-def test_a_spread_that_nothing_shows_is_refused():
-    with pytest.raises(SpecsimError, match="lower sigma or sd"):
-        compile_acceptance(per_position([0.5], sigma=11))
+def test_the_widest_spread_that_a_scenario_may_state_has_a_centre():
+    law = compile_acceptance(per_position([0.7, 0.5], sigma=10))
+    assert law.odds_against[0] < law.odds_against[1]

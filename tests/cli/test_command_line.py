@@ -27,8 +27,8 @@ def stand_in(monkeypatch):
     """Replaces the simulation by a function that notes its arguments, and answers or raises."""
     calls = SimpleNamespace(arguments=None, error=None, document={"warnings": ["no draft memory"], "seed": 1})
 
-    def run_scenario(*arguments):
-        calls.arguments = arguments
+    def run_scenario(*arguments, keep_tables):
+        calls.arguments, calls.keep_tables = arguments, keep_tables
         arguments[-1](1, 2, "baseline")
         if calls.error is not None:
             raise calls.error

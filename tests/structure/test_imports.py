@@ -19,7 +19,7 @@ OUTSIDE = {
     "pydantic": None,
     "pydantic_core": None,
     "yaml": None,
-    "simpy": ("engine/loop.py",),
+    "simpy": ("engine/loop.py", "engine/traffic.py"),
     "click": ("cli/",),
     "rich": ("cli/", "report/terminal.py"),
     "plotly": ("report/", "cli/"),
