@@ -26,7 +26,7 @@ MAX_JOBS = 1024
 def run(scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | None, strict: bool, jobs: int) -> str:
     """Compare serving with and without speculation on the same requests.
 
-    Without SCENARIO: the shipped quickstart.
+    SCENARIO is a file, the result.json of an earlier run, or the name of a shipped scenario; without it: quickstart.
     """
     from ..answers.run import run_scenario
     from ..report.files import make_directory, write_run

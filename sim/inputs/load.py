@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +58,12 @@ class LoadedScenario:
 
 
 def load_scenario(path: Path | None, sets: Sequence[str] = ()) -> LoadedScenario:
-    """A scenario file, or an earlier result whose scenario is taken, with `--set` overrides; None is the quickstart.
+    """A scenario with `--set` overrides: a file, an earlier result whose scenario is taken, or a shipped name.
 
-    Raises InputError with every mistake that can be found without running it.
+    None is the quickstart; a file wins over a shipped scenario of the same name. Raises InputError with every mistake
+    that can be found without running it.
     """
-    source = apply_sets(_scenario_source(_shipped(QUICKSTART) if path is None else path), sets)
+    source = apply_sets(_scenario_source(_located(path)), sets)
     problems = [source.problem(finding) for finding in scenario_findings(source.data)]
     calibrations: dict[str, Calibration] = {}
     for field, reference in _references(source.data):
@@ -73,6 +75,13 @@ def load_scenario(path: Path | None, sets: Sequence[str] = ()) -> LoadedScenario
     if every:
         raise InputError(every)
     return LoadedScenario(Scenario.model_validate(source.data), source, calibrations)
+
+
+def _located(path: Path | None) -> Path:
+    if path is None:
+        return _shipped(QUICKSTART)
+    is_name = path.name == str(path) and not path.suffix
+    return _shipped(path.name) if is_name and not os.path.lexists(path) else path
 
 
 def _shipped(name: str) -> Path:
