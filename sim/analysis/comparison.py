@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from .attribution import TTFT_PARTS
-from .fields import LATENCIES
+from .fields import COST, LATENCIES
 from .metrics import ReplicationMetrics
 from .replications import field_sample, merged_value
 from .statistics import paired_difference_interval
 
 Verdict = Literal["better", "worse", "no_difference_shown", "not_tested"]
 Direction = Literal["higher", "lower"]
-
-COST = ("usd_per_million_output_tokens", "usd_per_request", "usd_per_successful_task")
 
 BETTER: dict[str, Direction] = {
     "request_throughput": "higher",

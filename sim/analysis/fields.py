@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from .attribution import SHARES, TTFT_PARTS
 
+COST = ("usd_per_million_output_tokens", "usd_per_request", "usd_per_successful_task")
 LATENCIES = ("ttft", "tpot", "itl", "e2el", "decode", "queue")
 
 

@@ -19,6 +19,7 @@ from .statistics import percentiles, weighted_percentiles
 from .timeline import Timeline, completed_requests, timeline
 
 P99_MIN_REQUESTS = 1000
+IDLE_MS = 1e-6  # a gap between two steps that is more than rounding
 
 Scalar = float | int | None
 Value = Scalar | list[float] | dict[str, Scalar]
@@ -178,6 +179,21 @@ def _latency_fields(latencies: Latencies, itl: Floats, itl_weights: Ints) -> dic
     return fields
 
 
+def _max_running(records: Records) -> int:
+    """The most requests that ran at one time, replicas together; a replica between two steps with a gap runs none."""
+    if len(records.steps) == 1:
+        return int(records.steps[0].running.max(initial=0))
+    times, changes = [], []
+    for steps in records.steps:
+        ends = steps.start_ms + steps.duration_ms
+        idle = np.append(steps.start_ms[1:] - ends[:-1] > IDLE_MS, True)[: len(steps)]
+        before = np.where(np.append(True, idle[:-1])[: len(steps)], 0, np.append(0, steps.running[:-1])[: len(steps)])
+        times += [ends[idle] - IDLE_MS, steps.start_ms]  # one that ends makes room for one that begins
+        changes += [-steps.running[idle], steps.running - before]
+    order = np.argsort(np.concatenate(times), kind="stable")
+    return int(np.cumsum(np.concatenate(changes)[order]).max(initial=0))
+
+
 def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str, Value]:
     """Time averages over the whole duration, idle time as 0: requests running, KV blocks in use; and their like."""
     steps, step_ms = line.steps, line.steps.duration_ms
@@ -187,7 +203,7 @@ def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str
     total_ms = float(step_ms.sum())
     return {
         "mean_running": float(steps.running @ within_ms) / duration_ms if duration_ms else None,
-        "max_running": records.max_running,
+        "max_running": _max_running(records),
         "kv_utilisation": float(steps.blocks_used @ within_ms) / block_capacity_ms if block_capacity_ms else None,
         "extrapolated_share": float(steps.extrapolated_ms.sum()) / total_ms if total_ms else None,
     }

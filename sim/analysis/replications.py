@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .fields import FIELDS, Merge, Ratio, Rule
+from .fields import COST, FIELDS, Merge, Ratio, Rule
 from .marginal import MarginalRow
 from .metrics import ReplicationMetrics, Totals, Value, ratio_value
 from .overload import Overload
@@ -89,9 +89,10 @@ def _summed(totals: list[Totals]) -> Totals:
 
 def _intervals(replications: Sequence[ReplicationMetrics]) -> dict[str, list[float]]:
     intervals = {}
-    for name in FIELDS:
-        sample = field_sample(replications, name)
+    fields = [(name, None) for name in FIELDS] + [("cost", part) for part in COST]
+    for name, part in fields:
+        sample = field_sample(replications, name, part)
         interval = mean_interval(sample) if sample is not None else None
         if interval is not None:
-            intervals[name] = list(interval)
+            intervals[part or name] = list(interval)
     return intervals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,13 +19,31 @@ def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmRe
     if not arm.drafts or not decode_steps:
         return []
     decode_rows = sum(one.decode_rows for one in replications)
-    batch = max(1, round(decode_rows / decode_steps))
-    context = round(sum(one.context_tokens for one in replications) / decode_rows * batch)
+    batch = decode_rows / decode_steps
+    context = sum(one.context_tokens for one in replications) / decode_rows
     committed_at = np.sum([one.counts.committed_at for one in replications], axis=0)
+    delivered_at = np.sum([one.counts.delivered_at for one in replications], axis=0)
     rounds = sum(one.counts.rounds for one in replications)
     depth = replications[0].measured_depth
     positions = arm.drafts + 1 if depth is None or depth > arm.drafts else arm.drafts
-    return marginal_rows(committed_at, rounds, lambda k: round_ms(arm if k else baseline, batch, k, context), positions)
+    return marginal_rows(
+        committed_at,
+        delivered_at,
+        rounds,
+        lambda k: mean_round_ms(arm if k else baseline, batch, k, context),
+        positions,
+    )
+
+
+def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: float) -> float:
+    """Round time at a mean batch: between the two whole batches around it, linearly."""
+    below = max(1, math.floor(batch))
+    part = max(0.0, batch - below)
+    at_below_ms = round_ms(arm, below, drafts, round(below * context_per_request))
+    if not part:
+        return at_below_ms
+    at_above_ms = round_ms(arm, below + 1, drafts, round((below + 1) * context_per_request))
+    return at_below_ms + part * (at_above_ms - at_below_ms)
 
 
 def round_ms(arm: ArmPlan, batch: int, drafts: int, context_tokens: int) -> float:

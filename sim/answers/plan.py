@@ -12,8 +12,10 @@ from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm, resolve_arms
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Scenario, Slice
+from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Slice
 from .limits import ArmLimits, arm_limits
+
+Assumed = dict[str, float | int]
 
 NO_RESTART_EFFECT = (
     "the acceptance model has no memory along the output: the fall of first-position acceptance with longer drafts "
@@ -40,12 +42,13 @@ class ArmPlan:
 class RunPlan:
     """All arms of a scenario, and warnings known before the run.
 
-    assumed: engine limits that were left out, with the defaults taken, the same for all arms.
+    assumed: engine limits that the scenario leaves out, with the defaults taken; of_arm: those in which an arm differs.
     """
 
     arms: tuple[ArmPlan, ...]
     warnings: tuple[str, ...]
-    assumed: dict[str, float | int]
+    assumed: Assumed
+    of_arm: dict[str, Assumed]
 
 
 def plan_run(loaded: LoadedScenario) -> RunPlan:
@@ -58,8 +61,9 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
     plans = tuple(_arm_plan(arm, one) for arm, one in zip(arms, limits, strict=True))
     return RunPlan(
         arms=plans,
-        warnings=tuple(dict.fromkeys(_warnings(arms, limits, loaded.scenario))),
-        assumed=limits[-1].assumed,
+        warnings=tuple(dict.fromkeys(_warnings(arms, limits))),
+        assumed=limits[0].assumed,
+        of_arm=_assumed_by_arms(arms, limits),
     )
 
 
@@ -80,22 +84,39 @@ def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Pro
     for index, part in enumerate(arm.slices):
         if isinstance(part.prompt_tokens, int) and isinstance(part.output_tokens, int):
             longest = settings.max_model_len or 1 << 62
-            if not scheduler.fits(min(part.prompt_tokens + part.output_tokens, longest)):
+            end = min(part.prompt_tokens + part.output_tokens, longest)
+            if not scheduler.fits(part.prompt_tokens - min(part.prefix_hit_tokens, part.prompt_tokens - 1), end):
                 field = f"workload.slices.{index}.prompt_tokens"
                 what = (
                     f"a request of {part.prompt_tokens} + {part.output_tokens} tokens can never run in arm {arm.name}"
                 )
                 rule = f"it must fit into {settings.num_gpu_blocks} KV blocks of {settings.block_size} tokens"
-                if settings.num_gpu_blocks is None:
-                    rule = "without chunked prefill it must fit into the token budget"
+                if not settings.enable_chunked_prefill:
+                    rule = "without chunked prefill it must fit into the token budget at once, after a preemption too"
                 problems.append(loaded.problem(field, what, rule, "shorten it or give the engine more room"))
     return problems
 
 
-def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], scenario: Scenario) -> list[str]:
+def _assumed_by_arms(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> dict[str, Assumed]:
+    """What arms assume that the scenario's own engine does not, or otherwise."""
+    common = limits[0].assumed
+    differing = {
+        arm.name: {name: value for name, value in one.assumed.items() if common.get(name) != value}
+        for arm, one in zip(arms, limits, strict=True)
+    }
+    return {name: assumed for name, assumed in differing.items() if assumed}
+
+
+def _assumption(whose: str, name: str, value: float | int, arm: Arm) -> str:
+    return f"{whose}engine.{name} not given: {value:g} assumed, the default of style {arm.engine.style}"
+
+
+def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> list[str]:
     warnings = [warning for one in limits for warning in one.warnings]
-    for name, value in limits[-1].assumed.items():
-        warnings.append(f"engine.{name} not given: {value:g} assumed, the default of style {scenario.engine.style}")
+    warnings += [_assumption("", name, value, arms[0]) for name, value in limits[0].assumed.items()]
+    for arm in arms:
+        own = _assumed_by_arms(arms, limits).get(arm.name, {})
+        warnings += [_assumption(f"arm {arm.name}: ", name, value, arm) for name, value in own.items()]
     drafting = [arm for arm in arms if arm.speculation is not None]
     models = [part.acceptance for arm in drafting for part in arm.slices if part.acceptance is not None]
     if any(isinstance(model, Rate | AcceptanceLength) for model in models):

@@ -89,8 +89,9 @@ def _warm_up(scenario: Scenario, records: Records) -> int:
     """Requests to cut, in order of arrival: only traffic that could go on for ever has a steady state to wait for."""
     if scenario.run.warmup == "none" or not isinstance(scenario.workload.arrivals, Poisson | Gamma):
         return 0
-    completed = completed_requests(records)
-    return mser5_truncation(request_latencies(records, timeline(records), completed).e2el)
+    completed = completed_requests(records)  # open arrivals: already in order of arrival
+    cut = mser5_truncation(request_latencies(records, timeline(records), completed).e2el)
+    return int(completed[cut]) if cut < len(completed) else 0
 
 
 def _measured(

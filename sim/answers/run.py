@@ -129,6 +129,8 @@ def _scenario_with_assumptions(loaded: LoadedScenario, plan: RunPlan) -> dict[st
     """The scenario as it was run, the engine limits that it left out written down."""
     scenario = resolved_scenario(loaded)
     scenario["engine"] = scenario.get("engine", {}) | plan.assumed
+    for name, assumed in plan.of_arm.items():
+        scenario["arms"][name] |= {f"engine.{key}": value for key, value in assumed.items()}
     return scenario
 
 

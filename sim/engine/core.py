@@ -75,9 +75,10 @@ class EngineCore:
         """Let a request join the waiting queue; False if it can never fit."""
         prompt = self._prompt_tokens[request]
         end = min(prompt + self._output_tokens[request], self._longest)
-        if end <= prompt or not self.scheduler.fits(end):
+        cached = self._prefix_hit_tokens[request]
+        if end <= prompt or not self.scheduler.fits(prompt - cached, end):
             return False
-        row = Row(request, prompt, end, self._prefix_hit_tokens[request], self._offsets[request])
+        row = Row(request, prompt, end, cached, self._offsets[request])
         row.can_settle = self._may_settle and end + 3 * (self._drafts + 1) <= self._longest
         self.scheduler.waiting.append(row)
         return True
@@ -99,16 +100,14 @@ class EngineCore:
             plan.draft_passes = self._drafts if self.settled.any_can_use_drafts() else 1
         return plan
 
-    def jump(self, flats: list[NDArray[np.int64]], contexts: NDArray[np.int64], rounds: int) -> tuple[list[Row], int]:
+    def jump(self, positions: NDArray[np.int64], contexts: NDArray[np.int64], rounds: int) -> tuple[list[Row], int]:
         """Commit several steps that were whole rounds of the settled rows and nothing else.
 
         Returns the rows that the last of them finished, and the tokens by which these overshot their ends.
         """
-        count = self.settled.count
-        for began in flats[:rounds]:
-            self.rounds.full_rounds(began, count)
+        self.rounds.full_rounds(positions[:rounds].ravel(), rounds * self.settled.count)
         self.committed_by_rounds += int(contexts[rounds]) - self.settled.context
-        self.settled.jump(flats, contexts, rounds)
+        self.settled.jump(positions, contexts, rounds)
         finished, overshoot = self.settled.take_finished()
         self.committed_by_rounds -= overshoot
         return finished, overshoot
@@ -150,6 +149,8 @@ class EngineCore:
         finished: list[Row] = []
         if plan.settled:
             committed, finished = self.commit_rounds()
+            if plan.dummy_proposals:
+                self._give_placeholders()
         if plan.rows:
             for scheduled in plan.rows:
                 committed += self._commit_row(scheduled, plan.dummy_proposals, step)
@@ -157,6 +158,13 @@ class EngineCore:
         if self.scheduler.running:
             self._settle_rows(step)
         return committed, finished
+
+    def _give_placeholders(self) -> None:
+        """Rule 20 for the settled rows: nothing was proposed to them either, so their next drafts are placeholders."""
+        rows = self.scheduler.release_settled()
+        for row in rows:
+            row.dummy_drafts = True
+        self.scheduler.running[:0] = rows
 
     def _commit_row(self, scheduled: Scheduled, dummy_proposals: bool, step: int) -> int:
         row, tokens, start, drafts, decodes = scheduled

@@ -28,8 +28,8 @@ class FixedBatchScheduler:
         """Residents of the current batch."""
         return self.settled.count + len(self.running)
 
-    def fits(self, end_tokens: int) -> bool:
-        """Whether a request of this final length can ever run."""
+    def fits(self, prompt_tokens: int, end_tokens: int) -> bool:
+        """Whether a request can ever run; its prompt is always one step."""
         return self.blocks.fits(end_tokens)
 
     def schedule(self) -> StepPlan:
@@ -43,6 +43,12 @@ class FixedBatchScheduler:
             tokens = row.known_tokens + row.pending_drafts - row.computed_tokens
             self._take(row, tokens, plan)
         return plan
+
+    def release_settled(self) -> list[Row]:
+        """Turn the settled rows back into single ones, between two steps."""
+        rows = self.settled.release()
+        self.blocks.held_by_rows += sum(row.blocks for row in rows)
+        return rows
 
     def rounds_ahead(self) -> int:
         """Steps that can only be whole rounds of all residents."""

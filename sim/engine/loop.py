@@ -44,7 +44,6 @@ class Replica:
     ) -> None:
         settings = core.settings
         self.core = core
-        self.max_running = 0
         reach = settings.num_speculative_tokens + settings.lookahead + settings.block_size
         self.step_log = StepLog(reach, settings.block_size)
         self._env = env
@@ -52,6 +51,8 @@ class Replica:
         self._log = log
         self._on_end = on_end
         self._asleep: simpy.Event | None = None
+        # Where another replica may serve a user's next request, an answer must be told when it is delivered.
+        self._others_listen = settings.replicas > 1
 
     def submit(self, request: int) -> bool:
         """Put a request into the waiting queue; False if it can never fit."""
@@ -96,17 +97,27 @@ class Replica:
                 self._note_single_rows(plan, step)
             draft_ms = terms.draft
             host_ms, last_ms = _step_ms(terms, hides_host)
-            running = scheduler.num_running()
-            if running > self.max_running:
-                self.max_running = running
             if settled.count:
                 log.settled_blocks(settled.flat, settled.base)
-            log.add(start_ms, host_ms, last_ms, terms, shape, running, len(scheduler.waiting), blocks.held_by_rows)
-            yield timeout(last_ms)
+            log.add(
+                start_ms,
+                host_ms,
+                last_ms,
+                terms,
+                shape,
+                scheduler.num_running(),
+                len(scheduler.waiting),
+                blocks.held_by_rows,
+            )
+            drafting_ms = draft_ms if hides_host else 0.0  # after the step's tokens have left
+            ends_early = self._others_listen and drafting_ms > 0
+            yield timeout(last_ms - drafting_ms if ends_early else last_ms)
             committed, finished = core.commit(plan, step) if plan else core.commit_rounds()
             log.committed_tokens.append(committed)
             for row in finished:
-                self._end(row, step, env.now - draft_ms if hides_host else env.now)
+                self._end(row, step, env.now if ends_early else env.now - drafting_ms)
+            if ends_early:
+                yield timeout(drafting_ms)
             step += 1
 
     def _steps_ahead(self, ahead: int, step: int) -> Generator[simpy.Event, Any, tuple[int, float]]:
@@ -115,8 +126,8 @@ class Replica:
         Gives the same records as step by step; returns how many steps it were and how long the last one took.
         """
         env, core, settled = self._env, self.core, self.core.settled
-        drafts, count, base = core.settings.num_speculative_tokens, settled.count, settled.base
-        flats, contexts = settled.look_ahead(ahead)
+        drafts, count = core.settings.num_speculative_tokens, settled.count
+        positions, contexts = settled.look_ahead(ahead)
         phases = self._costs.rounds(count, drafts, contexts[:-1].astype(np.float64), drafts)
         device_ms = phases[1] + phases[3] + phases[4] + phases[5]
         if core.settings.async_scheduling:
@@ -132,16 +143,20 @@ class Replica:
         table[:, 8:10] = count, count * drafts
         table[:, 12] = contexts[:steps]
         table[:, 13:15] = count, len(core.scheduler.waiting)
-        self.step_log.add_many(table, flats[:steps], base)
-        yield env.timeout(times[steps] - env.now)
+        table[:, 15] = settled.blocks_at(positions[:steps])
+        self.step_log.add_many(table)
+        undelivered_ms = float(phases[5, steps - 1]) if core.settings.async_scheduling else 0.0
+        ends_early = self._others_listen and undelivered_ms > 0
+        yield env.timeout(times[steps] - env.now - (undelivered_ms if ends_early else 0.0))
         committed = np.diff(contexts[: steps + 1]).tolist()
-        finished, overshoot = core.jump(flats, contexts, steps)
+        finished, overshoot = core.jump(positions, contexts, steps)
         committed[-1] -= overshoot
         self.step_log.committed_tokens.extend(committed)
         step += steps - 1
-        undelivered_ms = phases[5, steps - 1] if core.settings.async_scheduling else 0.0
         for row in finished:
-            self._end(row, step, env.now - undelivered_ms)
+            self._end(row, step, env.now if ends_early else env.now - undelivered_ms)
+        if ends_early:
+            yield env.timeout(undelivered_ms)
         return steps, float(durations[steps - 1])
 
     def _note_single_rows(self, plan: StepPlan, step: int) -> None:
@@ -205,7 +220,6 @@ def simulate(
         counts=rounds.counts(sum(replica.core.committed_by_rounds for replica in replicas)),
         async_delivery=settings.async_scheduling,
         usable_blocks=None if settings.num_gpu_blocks is None else settings.num_gpu_blocks - 1,
-        max_running=sum(replica.max_running for replica in replicas),
     )
 
 

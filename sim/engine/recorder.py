@@ -79,12 +79,10 @@ class StepLog:
         )
         self._steps += 1
 
-    def add_many(self, table: Floats, flats: list[Ints], base: Ints) -> None:
-        """Several steps of the same settled rows, [step, column]."""
-        for flat in flats:
-            self.settled_blocks(flat, base)
-            self._steps += 1
+    def add_many(self, table: Floats) -> None:
+        """Several planned steps, [step, column], all blocks counted."""
         self._values.frombytes(table.tobytes())
+        self._steps += len(table)
 
     def settled_blocks(self, flat: Ints, base: Ints) -> None:
         """The slots of settled rows in the step that is added next; the arrays must not change any more."""

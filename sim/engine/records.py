@@ -124,6 +124,7 @@ class SamplerCounts:
     rounds: request-steps that decoded. num_drafts: rounds with at least one draft. accepted_at[i]: rounds that accepted
     draft position i + 1 (before the cut); committed_at[i]: the acceptance model would have accepted position i + 1,
     with all before it, and the position lies inside the output, whatever k was (so position K + 1 is there too).
+    delivered_at[i]: tokens that the same rounds would have delivered with i drafts, i = 0..K + 1, cut at the end.
     committed_by_rounds: tokens that rounds delivered, first tokens not counted.
     """
 
@@ -135,6 +136,7 @@ class SamplerCounts:
     committed_by_rounds: int
     accepted_at: Ints
     committed_at: Ints
+    delivered_at: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,6 @@ class Records:
     counts: SamplerCounts
     async_delivery: bool
     usable_blocks: int | None
-    max_running: int
 
     def delivery_ms(self, replica: int) -> Floats:
         """When each step's tokens leave the engine: before drafting if scheduled asynchronously, else at its end."""

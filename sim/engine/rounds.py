@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from .records import SamplerCounts
+from .records import Ints, SamplerCounts
 
-_BATCH_STEPS = 1024
+_BATCH_ROUNDS = 1 << 16
 
 
 class RoundCounter:
@@ -30,8 +30,9 @@ class RoundCounter:
         self._drafts = drafts
         self._counts = drafts > 0
         self._codes = _codes(runs, drafts, strides, output_tokens) if self._counts else None
+        self._pending_rounds = 0
         self._pending: list[NDArray[np.int64]] = []
-        self._full = np.zeros((drafts + 2) ** 2 + 1, dtype=np.int64)
+        self._full = np.zeros((drafts + 2) * (drafts + 3) + 1, dtype=np.int64)
         self.rounds = 0
         self._single = _SingleRounds(drafts)
 
@@ -40,7 +41,8 @@ class RoundCounter:
         self.rounds += count
         if self._counts:
             self._pending.append(began)
-            if len(self._pending) >= _BATCH_STEPS:
+            self._pending_rounds += count
+            if self._pending_rounds >= _BATCH_ROUNDS:
                 self._flush()
 
     def one_round(self, position: int, drafts: int, accepted: int, left: int) -> None:
@@ -54,27 +56,35 @@ class RoundCounter:
             codes = self._codes[np.concatenate(self._pending)]
             self._full += np.bincount(codes, minlength=len(self._full))
             self._pending.clear()
+            self._pending_rounds = 0
 
     def counts(self, committed_by_rounds: int) -> SamplerCounts:
         """The totals."""
         self._flush()
         single = self._single
-        levels = np.arange(self._drafts + 2)
-        table = self._full[:-1].reshape(len(levels), len(levels))  # [the model accepts, of these inside the output]
-        full = int(table.sum())
-        accepted_at = _at_least(table.sum(axis=1))[1:-1] + single.accepted_at
-        accepted = np.minimum(levels, self._drafts)[:, None]
-        cut = int(np.sum(table * (accepted - np.minimum(accepted, levels))))
+        model, left, rounds = self._full_table()
+        full = int(rounds.sum())
+        drafts = np.minimum(model, self._drafts)
+        positions = np.arange(1, self._drafts + 2)[:, None]
+        accepted_at = (model >= positions[:-1]) @ rounds + single.accepted_at
+        lengths = np.arange(self._drafts + 2)[:, None]
         return SamplerCounts(
             rounds=self.rounds,
             num_drafts=full + single.num_drafts,
             draft_tokens=full * self._drafts + single.draft_tokens,
             accepted_tokens=int(accepted_at.sum()),
-            draft_tokens_cut=cut + single.cut,
+            draft_tokens_cut=int((drafts - np.minimum(drafts, left)) @ rounds) + single.cut,
             committed_by_rounds=committed_by_rounds,
             accepted_at=accepted_at,
-            committed_at=_at_least(table.sum(axis=0))[1:] + single.committed_at,
+            committed_at=(np.minimum(model, left) >= positions) @ rounds + single.committed_at,
+            delivered_at=np.minimum(np.minimum(model, lengths) + 1, left) @ rounds + single.delivered_at,
         )
+
+    def _full_table(self) -> tuple[Ints, Ints, Ints]:
+        """Full rounds by (accepted run of the model, tokens left), both capped as in `_codes`."""
+        shape = (self._drafts + 2, self._drafts + 3)
+        model, left = (index.ravel() for index in np.indices(shape))
+        return model, left, self._full[:-1]
 
 
 class _SingleRounds:
@@ -86,9 +96,12 @@ class _SingleRounds:
         self.cut = 0
         self.accepted_at = np.zeros(drafts, dtype=np.int64)
         self.committed_at = np.zeros(drafts + 1, dtype=np.int64)
+        self.delivered_at = np.zeros(drafts + 2, dtype=np.int64)
+        self._lengths = np.arange(drafts + 2)
 
     def add(self, model: int, drafts: int, accepted: int, left: int) -> None:
         self.committed_at[: min(model, left)] += 1
+        self.delivered_at += np.minimum(np.minimum(model, self._lengths) + 1, left)
         if drafts:
             self.num_drafts += 1
             self.draft_tokens += drafts
@@ -96,25 +109,21 @@ class _SingleRounds:
             self.cut += accepted - min(accepted, left)
 
 
-def _at_least(histogram: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many values are at least i, for each i."""
-    counts: NDArray[np.int64] = np.cumsum(histogram[::-1])[::-1]
-    return counts
-
-
 def _codes(
     runs: AcceptanceRuns, drafts: int, strides: NDArray[np.int64], output_tokens: NDArray[np.int64]
 ) -> NDArray[np.unsignedinteger[Any]]:
-    """One small number per output position: (accepted run, part of it inside the output), both up to drafts + 1.
+    """One small number per output position: (accepted run up to drafts + 1, tokens left up to drafts + 2).
 
     One more entry, for parked slots, has a code of its own.
     """
-    levels = drafts + 2
+    most_left = drafts + 2
+    levels = most_left + 1
     total = len(runs.accepted)
     ends = np.repeat(runs.offsets + output_tokens, strides)
-    left = np.clip(ends - np.arange(total), 0, levels - 1)
-    model = np.minimum(runs.accepted, levels - 1).astype(np.int64)
-    codes = np.empty(total + 1, dtype=np.min_scalar_type(levels**2))
-    codes[:total] = model * levels + np.minimum(model, left)
-    codes[total] = levels**2
+    left = np.clip(ends - np.arange(total), 0, most_left)
+    model = np.minimum(runs.accepted, drafts + 1).astype(np.int64)
+    parked = (drafts + 2) * levels
+    codes = np.empty(total + 1, dtype=np.min_scalar_type(parked))
+    codes[:total] = model * levels + left
+    codes[total] = parked
     return codes

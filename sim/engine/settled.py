@@ -221,19 +221,25 @@ class SettledRows:
             ahead = min(ahead, room // (self.count * self._most_commits) + 1)
         return ahead
 
-    def look_ahead(self, rounds: int) -> tuple[list[Ints], Ints]:
-        """The slots' positions before each of the next rounds and after the last, and the contexts; changes nothing."""
-        flats = [self.flat]
-        for _ in range(rounds):
-            flats.append(self._next_flat[flats[-1]])
-        return flats, self.context - self._flat_sum + np.array(flats).dot(self._ones)
+    def look_ahead(self, rounds: int) -> tuple[Ints, Ints]:
+        """Positions [round, slot] before each of the next rounds and after the last, and the contexts; no change."""
+        positions = np.empty((rounds + 1, len(self.flat)), dtype=np.int64)
+        positions[0] = self.flat
+        for i in range(rounds):
+            np.take(self._next_flat, positions[i], out=positions[i + 1])
+        return positions, self.context - self._flat_sum + positions.dot(self._ones)
 
-    def jump(self, flats: list[Ints], contexts: Ints, rounds: int) -> None:
+    def blocks_at(self, positions: Ints) -> Ints:
+        """Blocks that all rows hold in each of several rounds, [round, slot]."""
+        blocks: Ints = ((positions + (self.base + self.block_reach)) // self._block_size).dot(self._ones)
+        return blocks
+
+    def jump(self, positions: Ints, contexts: Ints, rounds: int) -> None:
         """Run the first `rounds` of the rounds looked at."""
         self._flat_sum += int(contexts[rounds]) - self.context
         self.context = int(contexts[rounds])
-        self.flat = flats[rounds]
-        self._last_began = flats[rounds - 1]
+        self.flat = positions[rounds].copy()
+        self._last_began = positions[rounds - 1].copy()
         self._last_base = self.base
         self._rounds_run += rounds
 

@@ -62,10 +62,17 @@ class VllmScheduler:
         """Residents, scheduled in this step or not."""
         return self.settled.count + len(self.running)
 
-    def fits(self, end_tokens: int) -> bool:
-        """Whether a request of this final length can ever run: alone, and again after a late preemption."""
-        chunked = self.settings.enable_chunked_prefill
-        return self.blocks.fits(end_tokens) and (chunked or end_tokens - 1 <= Budgets(self.settings).room())
+    def fits(self, prompt_tokens: int, end_tokens: int) -> bool:
+        """Whether a request can ever run, alone if it must.
+
+        prompt_tokens: what it has to compute before its first token. Without chunked prefill that must fit into one
+        step, and where blocks are limited the whole request must, which may be preempted just before its end.
+        """
+        if not self.settings.enable_chunked_prefill:
+            most_at_once = end_tokens - 1 if self.blocks.limited else prompt_tokens
+            if most_at_once > Budgets(self.settings).room():
+                return False
+        return self.blocks.fits(end_tokens)
 
     def schedule(self) -> StepPlan:
         """Plan one step: running requests first, then waiting ones unless something was preempted (rules 1 and 12).

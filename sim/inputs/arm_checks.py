@@ -35,6 +35,21 @@ def _one_arm(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) -
             what = "differs between arms" if key in LENGTHS else "is set for one arm"
             rule = "a lossless comparison has the same outputs and success rate in every arm"
             yield Finding(f"{path}.{key}", what, rule, "remove it or set quality.contract: lossy", at_key=True)
+    if not _is_lossy(data) and _changes_model_length(overrides, data):
+        rule = "a lossless comparison has the same outputs in every arm"
+        remedy = "set it in engine for all arms, or set quality.contract: lossy"
+        yield Finding(f"{path}.engine.max_model_len", "cuts outputs in one arm", rule, remedy, at=path)
+
+
+def _changes_model_length(overrides: Mapping[str, Any], data: Mapping[str, Any]) -> bool:
+    engine = overrides.get("engine")
+    nested = engine if isinstance(engine, dict) else {}
+    common = data.get("engine")
+    everywhere = common.get("max_model_len") if isinstance(common, dict) else None
+    stated = [
+        part[key] for part, key in ((overrides, "engine.max_model_len"), (nested, "max_model_len")) if key in part
+    ]
+    return any(length != everywhere for length in stated)
 
 
 def _reserved(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Finding]:

@@ -54,13 +54,14 @@ def segment_rows(request, one):
     return rows
 
 
-def counts(accepted_at=(), committed_at=(0,), **numbers):
+def counts(accepted_at=(), committed_at=(0,), delivered_at=(0, 0), **numbers):
     names = ("rounds", "num_drafts", "draft_tokens", "accepted_tokens", "draft_tokens_cut", "committed_by_rounds")
     filled = {name: numbers.get(name, 0) for name in names}
-    return SamplerCounts(**filled, accepted_at=np.array(accepted_at, int), committed_at=np.array(committed_at, int))
+    arrays = {"accepted_at": accepted_at, "committed_at": committed_at, "delivered_at": delivered_at}
+    return SamplerCounts(**filled, **{name: np.array(values, int) for name, values in arrays.items()})
 
 
-def records(replicas, stories, async_delivery=False, sampler=None, usable_blocks=None, max_running=0):
+def records(replicas, stories, async_delivery=False, sampler=None, usable_blocks=None):
     """Records of hand-made steps (one per replica) and stories."""
     rows = [row for i, one in enumerate(stories) for row in segment_rows(i, one)]
     rows.sort(key=lambda row: row[3])  # as an engine would close them: requests interleaved
@@ -85,7 +86,7 @@ def records(replicas, stories, async_delivery=False, sampler=None, usable_blocks
         own_prefill_ms=np.array([one["own_prefill_ms"] for one in stories], float),
     )
     segments = Segments(request, phase, first, last, delivers.astype(bool))
-    return Records(replicas, requests, segments, sampler or counts(), async_delivery, usable_blocks, max_running)
+    return Records(replicas, requests, segments, sampler or counts(), async_delivery, usable_blocks)
 
 
 def workload(stories, prompt_tokens=10, slice_index=None):

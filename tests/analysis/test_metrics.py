@@ -34,7 +34,7 @@ def measured(sampler=SAMPLER, success_rates=(0.5,), **options):
         blocks_used=[1, 2, 4, 2, 1],
         extrapolated_ms=[0.0, 0.0, 10.0, 0.0, 0.0],
     )
-    made = records([line], STORIES, sampler=counts(**sampler), usable_blocks=8, max_running=3)
+    made = records([line], STORIES, sampler=counts(**sampler), usable_blocks=8)
     settings = {"num_gpu_blocks": 9, "success_rates": success_rates} | options
     return replication_metrics(made, workload(STORIES), **settings)
 

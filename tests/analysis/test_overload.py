@@ -22,7 +22,7 @@ def as_records(arrival_ms, output_tokens, finish_step, start_ms, step_ms, runnin
     empty = np.zeros(0, int)
     segments = Segments(empty, empty, empty, empty, empty.astype(bool))
     requests = RequestRecords(**given_requests, **zeros)
-    return Records([Steps(**given, **none)], requests, segments, counts(), False, None, int(running.max()))
+    return Records([Steps(**given, **none)], requests, segments, counts(), False, None)
 
 
 def single_server(arrival_ms, service_ms):

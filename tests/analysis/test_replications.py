@@ -25,9 +25,8 @@ def replication(step_ms, tokens, accepted=1, success_rate=0.5, **columns):
         committed_by_rounds=tokens - 1,
         accepted_at=[int(accepted > 0), int(accepted > 1)],
     )
-    made = records(
-        [steps([(0, step_ms, step_ms, 0, 0, 0)] * 2, **columns)], stories, sampler=sampler, max_running=tokens
-    )
+    columns = {"running": [tokens, tokens]} | columns
+    made = records([steps([(0, step_ms, step_ms, 0, 0, 0)] * 2, **columns)], stories, sampler=sampler)
     return replication_metrics(
         made,
         workload(stories),
