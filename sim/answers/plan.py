@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..acceptance.dashboard import DASHBOARD_WARNING
+from ..cost.compile import compile_costs
 from ..cost.step_costs import StepCosts
 from ..engine.core import idle_scheduler
 from ..engine.settings import EngineSettings
@@ -68,7 +69,7 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
 
 
 def _arm_plan(arm: Arm, limits: ArmLimits) -> ArmPlan:
-    costs = StepCosts(arm.calibration.costs, arm.calibration.fitted_range)
+    costs = compile_costs(arm.calibration, limits.settings.num_speculative_tokens)
     return ArmPlan(arm.name, arm.slices, limits.settings, costs)
 
 

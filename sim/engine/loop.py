@@ -128,7 +128,7 @@ class Replica:
         env, core, settled = self._env, self.core, self.core.settled
         drafts, count = core.settings.num_speculative_tokens, settled.count
         positions, contexts = settled.look_ahead(ahead)
-        phases = self._costs.rounds(count, drafts, contexts[:-1].astype(np.float64), drafts)
+        phases, extrapolated, graph = self._costs.rounds(count, drafts, contexts[:-1].astype(np.float64), drafts)
         device_ms = phases[1] + phases[3] + phases[4] + phases[5]
         if core.settings.async_scheduling:
             phases[0] = np.maximum(0.0, phases[0] - device_ms)
@@ -138,12 +138,12 @@ class Replica:
         table = np.zeros((steps, len(PLAN_COLUMNS)))
         table[:, 0] = times[:steps]
         table[:, 1:7] = phases[:, :steps].T
-        if count > self._costs.max_decode_batch:
-            table[:, 7] = durations[:steps]
+        table[:, 7] = durations[:steps] * extrapolated[:steps]
         table[:, 8:10] = count, count * drafts
         table[:, 12] = contexts[:steps]
         table[:, 13:15] = count, len(core.scheduler.waiting)
         table[:, 15] = settled.blocks_at(positions[:steps])
+        table[:, 16] = graph
         self.step_log.add_many(table)
         undelivered_ms = float(phases[5, steps - 1]) if core.settings.async_scheduling else 0.0
         ends_early = self._others_listen and undelivered_ms > 0

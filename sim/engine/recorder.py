@@ -54,9 +54,9 @@ class StepLog:
         waiting: int,
         blocks: int,
     ) -> None:
-        """One planned step, in the order of `PLAN_COLUMNS`. blocks: those of single rows; settled rows tell theirs."""
+        """One planned step, in the order of `PLAN_COLUMNS`. blocks: those of single rows; settled ones tell theirs."""
         decodes, draft_tokens, context_tokens, chunks, _, _ = shape
-        _, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated = terms
+        _, target_ms, target_decode_ms, kv_update_ms, sampling_ms, draft_ms, extrapolated, graph = terms
         self._values.extend(
             (
                 start_ms,
@@ -75,6 +75,7 @@ class StepLog:
                 running,
                 waiting,
                 blocks,
+                graph,
             )
         )
         self._steps += 1

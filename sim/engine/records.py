@@ -42,6 +42,7 @@ class Steps:
     decode_rows, prefill_rows: requests scheduled; draft_tokens: drafts verified; prefill_tokens: prompt rows.
     context_tokens: sum over decode rows of the tokens computed before the step. committed_tokens: delivered by the
     step, first tokens included. running, waiting: after scheduling. blocks_used: KV blocks held after scheduling.
+    graph_mode: `GraphMode` of the target pass.
     """
 
     start_ms: Floats
@@ -61,6 +62,7 @@ class Steps:
     running: Ints
     waiting: Ints
     blocks_used: Ints
+    graph_mode: Ints
 
     def __len__(self) -> int:
         return len(self.start_ms)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .numbers import Bytes, Count, NonNegative, Positive
+from .numbers import Bytes, Count, DraftLength, NonNegative, Positive, TokensOrNone
 
 SCHEMA = "specsim-calibration/1"
 
@@ -52,6 +52,145 @@ class FileAffineCosts(AffineCosts):
     form: Literal["affine"]
 
 
+Axis = Annotated[list[Count], Field(min_length=1, max_length=100_000)]
+Times = Annotated[list[NonNegative], Field(min_length=1, max_length=100_000)]
+Grid = Annotated[list[Times], Field(min_length=1, max_length=10_000)]
+Cube = Annotated[list[Grid], Field(min_length=1, max_length=10_000)]
+
+
+class Curve(Part):
+    """Milliseconds over rows (increasing): the measured value at a point, linear between two."""
+
+    rows: Axis
+    ms: Times
+
+
+class DenseColumns(Part):
+    """The dense part f(M) of a target pass by graph mode; a mode that was not measured is left out."""
+
+    full: Curve | None = None
+    piecewise: Curve | None = None
+    eager: Curve | None = None
+
+
+class DecodeAttention(Part):
+    """Attention of decoding requests: ms[batch][query][context], context in computed tokens per request."""
+
+    batch: Axis
+    query: Axis
+    context: Axis
+    ms: Cube
+
+
+class PrefillAttention(Part):
+    """Attention of one prompt chunk: ms[chunk][start], start in computed tokens before it (0 is allowed)."""
+
+    chunk: Axis
+    start: Annotated[list[TokensOrNone], Field(min_length=1, max_length=100_000)]
+    ms: Grid
+
+
+class SamplingCosts(Part):
+    """Sampling and rejection: ms[batch][query]."""
+
+    batch: Axis
+    query: Axis
+    ms: Grid
+
+
+class NarrowPasses(Part):
+    """One narrow pass of a chain drafter, one row a request: ms[batch][context]."""
+
+    batch: Axis
+    context: Axis
+    ms: Grid
+
+
+class ChainDraft(Part):
+    """Draft model, EAGLE or MTP: a first pass over all rows of the step, then k - 1 narrow passes."""
+
+    kind: Literal["chain"]
+    first: Curve
+    narrow: NarrowPasses
+
+
+class ParallelDraft(Part):
+    """All k drafts in one pass over batch * block rows."""
+
+    kind: Literal["parallel"]
+    block: Count
+    one_pass: Curve
+
+
+class LookupDraft(Part):
+    """N-gram or suffix look-up on the CPU: no pass of a model."""
+
+    kind: Literal["lookup"]
+    fixed_ms: NonNegative = 0.0
+    per_request_us: NonNegative = 0.0
+
+
+class Graphs(Part):
+    """Captured CUDA graphs. `unit`: what sizes count. A uniform batch is padded up to the next captured size.
+
+    round_to_query: sizes in tokens are rounded up to multiples of 1 + k, as engines do that know of speculation.
+    limit: the largest size that is captured; above it there is no graph.
+    """
+
+    capture_sizes: Axis
+    unit: Literal["tokens", "requests"] = "tokens"
+    round_to_query: bool = True
+    limit: Count | None = None
+
+
+class Roofline(Part):
+    """Physics of the dense part, to scale by beyond the measured rows: max(weight_bytes / BW, rows * flops / F)."""
+
+    weight_bytes: Positive
+    flops_per_row: Positive
+    bandwidth_gb_per_s: Positive
+    tflop_per_s: Positive
+
+
+class WholeStep(Part):
+    """A whole step as it was measured, to hold the sum of the terms against."""
+
+    batch: Count
+    query: Count
+    context: Count
+    ms: Positive
+
+
+class TableCosts(Part):
+    """Costs by terms, each a table: a step is dense + head + attention + sampling + kv_update + draft (+ host)."""
+
+    form: Literal["table"]
+    dense: DenseColumns
+    head: Curve | None = None
+    decode_attention: DecodeAttention | None = None
+    prefill_attention: PrefillAttention | None = None
+    sampling: SamplingCosts | None = None
+    kv_update: Curve | None = None
+    draft: Annotated[ChainDraft | ParallelDraft | LookupDraft, Field(discriminator="kind")] | None = None
+    host: Curve | None = None
+    graphs: Graphs | None = None
+    roofline: Roofline | None = None
+    whole_steps: list[WholeStep] = []
+
+
+class RoundCosts(Part):
+    """Whole rounds as measured: ms[batch][drafts], null where a cell is missing. No split into phases.
+
+    prefill_per_token_us prices prompt rows, which such a table does not hold.
+    """
+
+    form: Literal["rounds"]
+    batch: Axis
+    drafts: Annotated[list[DraftLength], Field(min_length=1, max_length=65)]
+    ms: Annotated[list[Annotated[list[Positive | None], Field(min_length=1)]], Field(min_length=1)]
+    prefill_per_token_us: NonNegative = 0.0
+
+
 class Provenance(Part):
     """Where the numbers come from, what was measured, what was not, and under which licence they may be passed on."""
 
@@ -82,7 +221,8 @@ class MemoryBudget(Part):
     """Bytes on one replica, from which KV blocks are derived.
 
     blocks = (gpu_memory * utilisation - target weights - draft weights - reserve) / (block_size * KV bytes per token),
-    with the draft's weights and KV only where speculation is configured.
+    with the draft's weights and KV only where speculation is configured. All numbers are of one GPU: weights and KV
+    heads are divided by the tensor-parallel size already (heads at least 1). reserve: activations, graphs, runtime.
     """
 
     gpu_memory_bytes: Positive
@@ -116,7 +256,7 @@ class CalibrationFile(Part):
     provenance: Provenance
     hardware: Hardware
     models: Models
-    costs: FileAffineCosts
+    costs: Annotated[FileAffineCosts | TableCosts | RoundCosts, Field(discriminator="form")]
     memory: MemoryBudget | None = None
     async_scheduling: bool | None = None
     fitted_range: FittedRange | None = None
@@ -128,7 +268,8 @@ class Calibration(Part):
 
     name: str
     kind: Literal["affine", "measured", "imported", "published", "analytic"]
-    costs: AffineCosts
+    costs: AffineCosts | TableCosts | RoundCosts
+    models: Models | None = None
     memory: MemoryBudget | None = None
     num_gpu_blocks: Count | None = None
     num_gpu_blocks_baseline: Count | None = None

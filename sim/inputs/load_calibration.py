@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from .calibration import AffineCosts, Calibration, CalibrationFile, InlineAffine
+from .calibration import AffineCosts, Calibration, CalibrationFile, InlineAffine, RoundCosts, TableCosts
 from .catalog import calibration_names, calibration_path
 from .checks import costs_nothing
 from .errors import InputError
@@ -29,6 +29,12 @@ def load_calibration(reference: str | InlineAffine, source: Source, field: str =
         path = _path(reference, source, field)
     content = read_bytes(path, MAX_CALIBRATION_BYTES)
     return _from_file(content, path)
+
+
+def _costs(stored: CalibrationFile) -> AffineCosts | TableCosts | RoundCosts:
+    if isinstance(stored.costs, AffineCosts):
+        return AffineCosts(**stored.costs.model_dump(exclude={"form"}))
+    return stored.costs
 
 
 def _inline(reference: InlineAffine) -> Calibration:
@@ -60,7 +66,7 @@ def _path(reference: str, source: Source, field: str) -> Path:
 def _from_file(content: bytes, path: Path) -> Calibration:
     own = parse_mapping(decode(content, str(path)), str(path), path.parent)
     stored, findings = validated(CalibrationFile, own.data)
-    if stored is not None and costs_nothing(stored.costs):
+    if stored is not None and isinstance(stored.costs, AffineCosts) and costs_nothing(stored.costs):
         rule = "a step of the target takes time"
         findings.append(Finding("costs", "cost nothing", rule, "give target_fixed_ms or target_per_token_us"))
     problems = own.problems + [own.problem(finding) for finding in findings]
@@ -72,7 +78,8 @@ def _from_file(content: bytes, path: Path) -> Calibration:
     return Calibration(
         name=stored.name,
         kind=stored.kind,
-        costs=AffineCosts(**stored.costs.model_dump(exclude={"form"})),
+        costs=_costs(stored),
+        models=stored.models,
         memory=stored.memory,
         async_scheduling=asynchronous,
         fitted_range=stored.fitted_range,

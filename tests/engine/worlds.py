@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.acceptance.runs import AcceptanceRuns
-from sim.cost.step_costs import StepCosts
+from sim.cost.affine_costs import AffineStepCosts
 from sim.engine.settings import EngineSettings
 from sim.inputs.calibration import AffineCosts
 from sim.workload.requests import Requests
 
-COSTS = StepCosts(
+COSTS = AffineStepCosts(
     AffineCosts(
         target_fixed_ms=5,
         target_per_token_us=30,
