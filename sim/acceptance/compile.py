@@ -20,6 +20,7 @@ from .law import AcceptanceLaw, Floats, hardness_of, odds_against
 from .logit_memory import stationary_states
 from .pooled_log import pooled_conditional
 
+NO_SPREAD = 1e-6  # a shift of the logit that nobody could see
 FIT_OUTPUT_TOKENS = 256
 _FIT_SHIFTS = 256
 _FIT_PATH_DRAFTS = 1 << 14  # paths times draft positions: keeps a fit near one second at any depth
@@ -40,8 +41,9 @@ def compile_acceptance(acceptance: Acceptance) -> AcceptanceLaw:
     conditional = conditional_acceptance(acceptance)
     fitted_k = acceptance.fitted_k or len(conditional)
     phi, memory_sd = (acceptance.memory.phi, acceptance.memory.sd) if acceptance.memory else (0.0, 0.0)
-    centre = _centre_odds(conditional, fitted_k, acceptance.sigma, phi, memory_sd)
-    return AcceptanceLaw(centre, acceptance.sigma, phi, memory_sd, len(conditional))
+    sigma, memory_sd = (spread if spread > NO_SPREAD else 0.0 for spread in (acceptance.sigma, memory_sd))
+    centre = _centre_odds(conditional, fitted_k, sigma, phi, memory_sd)
+    return AcceptanceLaw(centre, sigma, phi, memory_sd, len(conditional))
 
 
 def conditional_acceptance(acceptance: PerPosition) -> tuple[float, ...]:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from ..engine.records import Ints
 from ..inputs.scenario import Price
 
+NEVER = 1e-9  # a success rate at which no number of tasks is worth printing
+
 
 def gpu_cost_usd(duration_s: float, replicas: int, price: Price) -> float:
     """USD for all GPUs over the whole duration, idle time included."""
@@ -29,5 +31,6 @@ def successful_tasks(
         rate = success_rates[index]
         if rate is None:
             return None
-        tasks += float(completed[index]) * rate
+        if rate > NEVER:
+            tasks += float(completed[index]) * rate
     return tasks

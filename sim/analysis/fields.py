@@ -12,6 +12,7 @@ from typing import NamedTuple
 from .attribution import SHARES, TTFT_PARTS
 
 COST = ("usd_per_million_output_tokens", "usd_per_request", "usd_per_successful_task")
+GRAPH_MODES = ("full", "piecewise", "eager")
 LATENCIES = ("ttft", "tpot", "itl", "e2el", "decode", "queue")
 
 
@@ -63,6 +64,7 @@ FIELDS: dict[str, Rule | dict[str, Rule]] = {
     "draft_tokens_cut": Merge.SUM,
     "marginal": Merge.GIVEN,
     "time_share": dict.fromkeys(SHARES, Merge.MEAN),
+    "graph_mode_share": dict.fromkeys(GRAPH_MODES, Merge.MEAN),
     "mean_running": Merge.MEAN,
     "max_running": Merge.MAX,
     "kv_utilisation": Merge.MEAN,

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..cost.step_costs import GraphMode
 from ..engine.records import Floats, Ints, Records, Status
 from ..inputs.scenario import Price, Slo
 from ..workload.requests import Requests
 from .attribution import mean_ttft_parts, time_share
 from .cost import gpu_cost_usd, successful_tasks
-from .fields import FIELDS, Merge, Ratio, Rule
+from .fields import FIELDS, GRAPH_MODES, Merge, Ratio, Rule
 from .latency import Latencies, inter_token_latencies, request_latencies
 from .slo import meets_deadline, meets_slo
 from .statistics import percentiles, weighted_percentiles
@@ -75,6 +76,7 @@ def replication_metrics(
         **_latency_fields(latencies, *inter_token_latencies(records, line, kept)),
         **{f"mean_ttft_{part}_ms": value for part, value in mean_ttft_parts(records, line, kept).items()},
         "time_share": time_share(records, line, kept),
+        "graph_mode_share": _graph_mode_share(line),
         **_occupancy(records, line, duration_s * 1e3),
         "num_gpu_blocks": num_gpu_blocks,
     }
@@ -89,8 +91,11 @@ def ratio_value(rule: Ratio, totals: Totals) -> float | list[float] | None:
     numerator, denominator = totals.get(rule.numerator), totals.get(rule.denominator)
     if numerator is None or denominator is None or not np.all(denominator):
         return None
-    value: float | Floats = rule.scale * numerator / denominator
-    return value.tolist() if isinstance(value, np.ndarray) else float(value)
+    with np.errstate(over="ignore"):
+        value: float | Floats = rule.scale * numerator / np.float64(denominator)
+    if isinstance(value, np.ndarray):
+        return [float(one) for one in value]
+    return float(value) if np.isfinite(value) else None
 
 
 def _field(name: str, rule: Rule | dict[str, Rule], values: dict[str, Value], totals: Totals) -> Value:
@@ -192,6 +197,15 @@ def _max_running(records: Records) -> int:
         changes += [-steps.running[idle], steps.running - before]
     order = np.argsort(np.concatenate(times), kind="stable")
     return int(np.cumsum(np.concatenate(changes)[order]).max(initial=0))
+
+
+def _graph_mode_share(line: Timeline) -> dict[str, Scalar] | None:
+    """Share of the steps' time by how the target pass was launched; None where the calibration knows no graphs."""
+    weights = np.bincount(line.steps.graph_mode, line.steps.duration_ms, len(GraphMode))
+    launched_ms = float(weights.sum() - weights[GraphMode.NONE])
+    if not launched_ms:
+        return None
+    return {name: float(weights[GraphMode[name.upper()]]) / launched_ms for name in GRAPH_MODES}
 
 
 def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str, Value]:

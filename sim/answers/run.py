@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from ..engine.records import Records
 from ..inputs.errors import OutsideCalibrationError
 from ..inputs.load import RESULT_SCHEMA, LoadedScenario, load_scenario
 from ..inputs.resolved import resolved_scenario
+from ..inputs.scenario import Engine
 from ..workload.requests import Requests
 from .marginal import marginal_table
 from .plan import RunPlan, plan_run
@@ -88,8 +90,14 @@ def _replications(task: Task, loaded: LoadedScenario, jobs: int) -> Iterator[lis
         return
     # The first runs here, so that mistakes in a trace are told with their place in the scenario.
     yield run_replication(task, 0, loaded.problem)
-    with ProcessPoolExecutor(min(jobs, total - 1), mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run_replication, [task] * (total - 1), range(1, total))
+    # A pool that is left by an exception ends its workers at once, and they end when this process is gone.
+    with get_context("spawn").Pool(min(jobs, total - 1), initializer=leave_interrupts_to_the_parent) as pool:
+        yield from pool.imap(partial(run_replication, task), range(1, total))
+
+
+def leave_interrupts_to_the_parent() -> None:
+    """For worker processes: a terminal sends Ctrl-C to all of them, one answer is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _document(loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmReplication]]) -> dict[str, Any]:
@@ -128,7 +136,8 @@ def _document(loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmR
 def _scenario_with_assumptions(loaded: LoadedScenario, plan: RunPlan) -> dict[str, Any]:
     """The scenario as it was run, the engine limits that it left out written down."""
     scenario = resolved_scenario(loaded)
-    scenario["engine"] = scenario.get("engine", {}) | plan.assumed
+    engine = scenario.get("engine", {}) | plan.assumed
+    scenario["engine"] = {key: engine[key] for key in Engine.model_fields if key in engine}
     for name, assumed in plan.of_arm.items():
         scenario["arms"][name] |= {f"engine.{key}": value for key, value in assumed.items()}
     return scenario

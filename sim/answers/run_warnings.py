@@ -8,6 +8,7 @@ from typing import Any
 from .plan import RunPlan
 from .replicate import ArmReplication
 
+LEAST_EAGER = 0.01  # share of time in eager decode steps that is worth a warning
 MOST_EXTRAPOLATED = 0.05  # share of simulated time beyond the calibrated range, or of tokens beyond the measured depth
 
 
@@ -26,6 +27,7 @@ def _of_arm(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> l
         texts.append(f"overloaded, its queue grows: it carries {rate:.3g} requests per second; intervals are withheld")
     if arm["failed"]:
         texts.append(f"{arm['failed']} requests can never fit into the engine and were refused")
+    texts += _eager(replications)
     extrapolated = arm["extrapolated_share"] or 0.0
     if extrapolated > MOST_EXTRAPOLATED:
         texts.append(f"{extrapolated:.0%} of the simulated time lies beyond the calibrated range")
@@ -34,6 +36,20 @@ def _of_arm(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> l
         texts.append(f"{beyond:.0%} of the tokens were committed beyond the measured draft positions")
     texts += dict.fromkeys(caveat for one in replications for caveat in one.metrics.caveats)
     return texts
+
+
+def _eager(replications: Sequence[ArmReplication]) -> list[str]:
+    """Decode steps that fell off the captured sizes, with the size that is missing."""
+    rounds = [one.eager_rounds for one in replications]
+    share = sum(one.eager_ms for one in rounds) / max(sum(one.all_ms for one in rounds), 1e-300)
+    if share < LEAST_EAGER:
+        return []
+    worst = max(rounds, key=lambda one: one.eager_ms)
+    tokens = worst.rows // worst.requests
+    return [
+        f"{share:.0%} of the time are decode steps without a CUDA graph: {worst.requests} requests of {tokens} tokens "
+        f"are {worst.rows} rows, add {worst.rows} to the capture sizes and raise their limit if it is lower"
+    ]
 
 
 def _share_beyond_depth(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> float:

@@ -2,24 +2,28 @@
 
 stdout is the result, stderr progress and warnings. A command returns its text; it is written here, in one place, so
 that an error leaves nothing on stdout. Exit codes: 0 done, 2 a mistake that the user can mend, 3 outside the calibrated
-range under --strict, 130 interrupted, 141 nobody reads stdout any more; 1, with a traceback, is a bug.
+range under --strict, 130 interrupted, 141 nobody reads stdout any more, 143 terminated; 1, with a traceback, is a bug.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
 from ..inputs.errors import InputError, OutsideCalibrationError, SpecsimError
+from .calibrate import calibrate
+from .explain import explain
 from .one_line import one_line
 from .run import run
 from .schema import schema
 from .usage import usage_problem
 
-USER_ERROR, OUTSIDE_CALIBRATION, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+USER_ERROR, OUTSIDE_CALIBRATION, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 3, 130, 141, 143
 
 
 def print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -47,21 +51,23 @@ def cli(context: click.Context) -> str | None:
 
 
 cli.add_command(run)
+cli.add_command(explain)
+cli.add_command(calibrate)
 cli.add_command(schema)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: the process's own) and return its exit code."""
     try:
-        code = _outcome(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
+        return _outcome(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Python flushes stdout once more on its way out: give it something that can be written to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
-    return code
+
+
+def command() -> int:
+    """The process `specsim`: as `main`, and SIGTERM unwinds as Ctrl-C does, so that worker processes end too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    return main()
 
 
 def _outcome(arguments: list[str]) -> int:
@@ -70,7 +76,10 @@ def _outcome(arguments: list[str]) -> int:
         with cli.make_context("specsim", arguments) as context:
             text: str = cli.invoke(context)
     except click.exceptions.Exit as done:  # --help and --version
-        return done.exit_code
+        return _write("") or done.exit_code
+    except BrokenPipeError:  # while they were printed
+        _give_up(sys.stdout)
+        return BROKEN_PIPE
     except click.UsageError as error:
         return _complain([str(usage_problem(error))], USER_ERROR)
     except OutsideCalibrationError as error:
@@ -79,11 +88,43 @@ def _outcome(arguments: list[str]) -> int:
         return _complain([str(problem) for problem in error.problems], USER_ERROR)
     except SpecsimError as error:
         return _complain([str(error)], USER_ERROR)
-    sys.stdout.write(text)
+    except MemoryError:
+        what = "the run needs more memory than there is, requests times output tokens must fit"
+        return _complain(
+            [f"specsim:1:1: workload.requests: {what}, ask for fewer requests or replications"], USER_ERROR
+        )
+    return _write(text)
+
+
+def _write(text: str) -> int:
+    try:
+        if sys.stdout is None:
+            raise OSError("it is closed")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _give_up(sys.stdout)
+        return BROKEN_PIPE
+    except OSError as error:
+        if sys.stdout is not None:
+            _give_up(sys.stdout)
+        reason = error.strerror or str(error)
+        return _complain(
+            [f"specsim:1:1: stdout: {reason}, the result is written there, redirect it elsewhere"], USER_ERROR
+        )
     return 0
 
 
+def _give_up(stream: TextIO) -> None:
+    """Python flushes its streams once more on its way out: give them something that can be written to."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _complain(lines: Sequence[str], code: int) -> int:
-    for line in lines:
-        print(one_line(line), file=sys.stderr)
+    """Tell what is wrong; where nobody can be told, the exit code still says it."""
+    try:
+        for line in lines if sys.stderr is not None else ():
+            print(one_line(line), file=sys.stderr, flush=True)
+    except OSError:
+        _give_up(sys.stderr)
     return code

@@ -32,6 +32,8 @@ def run(scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | N
     from ..report.files import make_directory, write_run
     from .progress import progress_on_stderr
 
+    if out == "":
+        raise click.BadParameter("the directory has no name", param_hint="--out")
     directory = None if out is None else Path(out)
     if directory is not None:
         make_directory(directory)

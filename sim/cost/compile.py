@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from ..inputs.calibration import AffineCosts, Calibration
+from ..inputs.calibration import AffineCosts, Calibration, TableCosts
 from .affine_costs import AffineStepCosts
+from .round_costs import RoundStepCosts
 from .step_costs import StepCosts
+from .table_costs import TableStepCosts
 
 
 def compile_costs(calibration: Calibration, num_speculative_tokens: int) -> StepCosts:
     """Costs of an arm that drafts `num_speculative_tokens` per round (0: none)."""
-    if isinstance(calibration.costs, AffineCosts):
-        return AffineStepCosts(calibration.costs, calibration.fitted_range)
-    raise NotImplementedError
+    costs = calibration.costs
+    if isinstance(costs, AffineCosts):
+        return AffineStepCosts(costs, calibration.fitted_range)
+    if isinstance(costs, TableCosts):
+        return TableStepCosts(costs, num_speculative_tokens)
+    return RoundStepCosts(costs)

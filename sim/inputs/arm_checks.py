@@ -21,7 +21,7 @@ def arm_findings(data: Mapping[str, Any], arms: Mapping[str, Any]) -> Iterator[F
 
 def _one_arm(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) -> Iterator[Finding]:
     path = f"arms.{name}"
-    if not name.strip() or len(name) > 100 or not name.isprintable():
+    if not name.strip() or len(name.encode()) > 80 or not name.isprintable():
         yield Finding(path, "is no name", "an arm has a short printable name", "rename it", at_key=True)
     if name != "baseline" and data.get("speculation") is None:
         remedy = "add `speculation: …`"
@@ -30,12 +30,12 @@ def _one_arm(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) -
         yield from _reserved(name, overrides, data)
         return
     yield from override_findings(path, overrides, data)
-    for key in ONLY_LOSSY if not _is_lossy(data) else ():
+    for key in ONLY_LOSSY if not is_lossy(data) else ():
         if key in overrides:
             what = "differs between arms" if key in LENGTHS else "is set for one arm"
             rule = "a lossless comparison has the same outputs and success rate in every arm"
             yield Finding(f"{path}.{key}", what, rule, "remove it or set quality.contract: lossy", at_key=True)
-    if not _is_lossy(data) and _changes_model_length(overrides, data):
+    if not is_lossy(data) and _changes_model_length(overrides, data):
         rule = "a lossless comparison has the same outputs in every arm"
         remedy = "set it in engine for all arms, or set quality.contract: lossy"
         yield Finding(f"{path}.engine.max_model_len", "cuts outputs in one arm", rule, remedy, at=path)
@@ -56,7 +56,7 @@ def _reserved(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) 
     """`baseline` and `speculative` are the scenario itself; only what `lossy` demands is stated for them."""
     path = f"arms.{name}"
     allowed: tuple[str, ...] = ()
-    if _is_lossy(data):
+    if is_lossy(data):
         allowed = ONLY_LOSSY if name == "speculative" else ("success_rate",)
     elif not overrides:
         rule = "names of arms are unique"
@@ -70,14 +70,15 @@ def _reserved(name: str, overrides: Mapping[str, Any], data: Mapping[str, Any]) 
     yield from override_findings(path, {key: overrides[key] for key in overrides if key in allowed}, data)
 
 
-def _is_lossy(data: Mapping[str, Any]) -> bool:
+def is_lossy(data: Mapping[str, Any]) -> bool:
+    """Whether outputs may differ between arms."""
     quality = data.get("quality")
     return isinstance(quality, dict) and quality.get("contract") == "lossy"
 
 
 def _lossy_findings(data: Mapping[str, Any], arms: Mapping[str, Any]) -> Iterator[Finding]:
     """Under `lossy` every arm states its own success rate; the slices' own rates are the baseline's."""
-    if not _is_lossy(data):
+    if not is_lossy(data):
         return
     every = ["baseline", "speculative", *(name for name in arms if name not in RESERVED)]
     for name in every if data.get("speculation") is not None else every[:1]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from .numbers import Bytes, Count, DraftLength, NonNegative, Positive, TokensOrNone
 
 SCHEMA = "specsim-calibration/1"
+Cost = Annotated[NonNegative, Field(le=1e9)]
 
 
 class Part(BaseModel):
@@ -27,15 +28,15 @@ class AffineCosts(Part):
     `host_ms` runs in series with the device unless scheduling is asynchronous.
     """
 
-    target_fixed_ms: NonNegative = 0.0
-    target_per_token_us: NonNegative = 0.0
-    target_per_kv_token_ns: NonNegative = 0.0
-    draft_fixed_ms: NonNegative = 0.0
-    draft_per_token_us: NonNegative = 0.0
-    draft_per_kv_token_ns: NonNegative = 0.0
-    sampling_fixed_ms: NonNegative = 0.0
-    kv_update_per_token_us: NonNegative = 0.0
-    host_ms: NonNegative = 0.0
+    target_fixed_ms: Cost = 0.0
+    target_per_token_us: Cost = 0.0
+    target_per_kv_token_ns: Cost = 0.0
+    draft_fixed_ms: Cost = 0.0
+    draft_per_token_us: Cost = 0.0
+    draft_per_kv_token_ns: Cost = 0.0
+    sampling_fixed_ms: Cost = 0.0
+    kv_update_per_token_us: Cost = 0.0
+    host_ms: Cost = 0.0
 
 
 class InlineAffine(AffineCosts):

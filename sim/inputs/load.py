@@ -10,7 +10,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from .arm_checks import is_lossy
 from .calibration import Calibration, InlineAffine
+from .calibration_checks import other_model_findings
 from .catalog import scenario_names, scenario_path
 from .checks import scenario_findings
 from .errors import InputError, Problem
@@ -71,6 +73,8 @@ def load_scenario(path: Path | None, sets: Sequence[str] = ()) -> LoadedScenario
             calibrations[field] = load_calibration(reference, source, field)
         except InputError as error:
             problems.extend(error.problems)
+    if not is_lossy(source.data):
+        problems += [source.problem(finding) for finding in other_model_findings(calibrations)]
     every = _told_once(source.problems, problems)
     if every:
         raise InputError(every)

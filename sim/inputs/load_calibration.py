@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import NamedTuple
 
 from .calibration import AffineCosts, Calibration, CalibrationFile, InlineAffine, RoundCosts, TableCosts
+from .calibration_checks import calibration_findings
 from .catalog import calibration_names, calibration_path
-from .checks import costs_nothing
 from .errors import InputError
 from .source import MAX_CALIBRATION_BYTES, Finding, Source, decode, file_defect, read_bytes
 from .validation import validated
@@ -17,6 +18,14 @@ from .yaml_text import parse_mapping
 _ENDINGS = (".json", ".yaml", ".yml")
 
 
+class OpenedCalibration(NamedTuple):
+    """A calibration file as it is written, and as the simulator uses it."""
+
+    path: Path
+    stored: CalibrationFile
+    used: Calibration
+
+
 def load_calibration(reference: str | InlineAffine, source: Source, field: str = "calibration") -> Calibration:
     """The calibration that a scenario refers to at `field`; paths are relative to the scenario.
 
@@ -24,11 +33,17 @@ def load_calibration(reference: str | InlineAffine, source: Source, field: str =
     """
     if isinstance(reference, InlineAffine):
         return _inline(reference)
+    return open_calibration(reference, source, field).used
+
+
+def open_calibration(reference: str, source: Source, field: str = "calibration") -> OpenedCalibration:
+    """A shipped name or a file, with what it says of itself. Raises InputError as `load_calibration`."""
     path = calibration_path(reference)
     if path is None:
         path = _path(reference, source, field)
     content = read_bytes(path, MAX_CALIBRATION_BYTES)
-    return _from_file(content, path)
+    stored = _stored(content, path)
+    return OpenedCalibration(path, stored, _used(stored, hashlib.sha256(content).hexdigest()))
 
 
 def _costs(stored: CalibrationFile) -> AffineCosts | TableCosts | RoundCosts:
@@ -63,15 +78,17 @@ def _path(reference: str, source: Source, field: str) -> Path:
     return path
 
 
-def _from_file(content: bytes, path: Path) -> Calibration:
+def _stored(content: bytes, path: Path) -> CalibrationFile:
     own = parse_mapping(decode(content, str(path)), str(path), path.parent)
     stored, findings = validated(CalibrationFile, own.data)
-    if stored is not None and isinstance(stored.costs, AffineCosts) and costs_nothing(stored.costs):
-        rule = "a step of the target takes time"
-        findings.append(Finding("costs", "cost nothing", rule, "give target_fixed_ms or target_per_token_us"))
+    findings += calibration_findings(own.data)
     problems = own.problems + [own.problem(finding) for finding in findings]
     if stored is None or problems:
         raise InputError(problems)
+    return stored
+
+
+def _used(stored: CalibrationFile, sha256: str) -> Calibration:
     asynchronous = stored.async_scheduling
     if asynchronous is None:
         asynchronous = stored.kind != "imported" and "cpu" not in stored.hardware.gpu.lower()
@@ -84,5 +101,5 @@ def _from_file(content: bytes, path: Path) -> Calibration:
         async_scheduling=asynchronous,
         fitted_range=stored.fitted_range,
         heldout=stored.heldout,
-        sha256=hashlib.sha256(content).hexdigest(),
+        sha256=sha256,
     )

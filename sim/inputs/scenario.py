@@ -68,7 +68,7 @@ class Closed(Section):
 
     kind: Literal["closed"]
     concurrency: Count
-    think_time_s: NonNegative = 0.0
+    think_time_s: Annotated[NonNegative, Field(le=1e6)] = 0.0
 
 
 class Poisson(Section):
@@ -274,7 +274,7 @@ class Slo(Section):
 class Price(Section):
     """What a GPU costs per hour and how many serve one replica."""
 
-    usd_per_gpu_hour: NonNegative
+    usd_per_gpu_hour: Annotated[NonNegative, Field(le=1e9)]
     gpus_per_replica: Count = 1
 
 

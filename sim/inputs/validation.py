@@ -35,7 +35,7 @@ def _finding(detail: dict[str, Any], model: type[BaseModel], data: Any) -> Findi
     if kind == "extra_forbidden":
         return Finding(_dotted(path), *_unknown_key(path, model, data), at_key=True)
     if kind == "union_tag_invalid":
-        path.append("kind")
+        path.append(_tag_key(detail))
     words = _unsupported(path, detail["input"]) or _WORDS.get(kind, _any_other)(detail)
     return Finding(_dotted(path), *words)
 
@@ -97,19 +97,25 @@ def _literal(detail: dict[str, Any]) -> Words:
     return f"{shown(detail['input'])} is unknown", f"known are {listed(known)}", remedy
 
 
+def _tag_key(detail: dict[str, Any]) -> str:
+    """The key that says which form a mapping has: `kind`, or `form` for the costs of a calibration."""
+    return _quoted_words(detail["ctx"]["discriminator"])[0]
+
+
 def _unknown_kind(detail: dict[str, Any]) -> Words:
-    known = _quoted_words(detail["ctx"]["expected_tags"])
-    tag = detail["input"].get("kind")
-    return f"kind {shown(tag)} is unknown", f"known are {listed(known)}", did_you_mean(tag, known, f"write {known[0]}")
+    known, key = _quoted_words(detail["ctx"]["expected_tags"]), _tag_key(detail)
+    tag = detail["input"].get(key)
+    return f"{key} {shown(tag)} is unknown", f"known are {listed(known)}", did_you_mean(tag, known, f"write {known[0]}")
 
 
 def _no_kind(detail: dict[str, Any]) -> Words:
-    rule, remedy = "the kind says which keys follow", "add `kind: …`"
+    key = _tag_key(detail)
+    rule, remedy = f"the {key} says which keys follow", f"add `{key}: …`"
     keys = detail["input"] if isinstance(detail["input"], dict) else {}
-    if any(":" in key for key in keys):
-        return "has no kind", rule, "put a space after the colon"
-    near = closest("kind", keys)
-    return "has no kind", rule, f"write kind for {near!r}" if near else remedy
+    if any(":" in one for one in keys):
+        return f"has no {key}", rule, "put a space after the colon"
+    near = closest(key, keys)
+    return f"has no {key}", rule, f"write {key} for {near!r}" if near else remedy
 
 
 def _bound(words: str, key: str) -> Callable[[dict[str, Any]], Words]:

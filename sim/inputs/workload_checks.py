@@ -11,7 +11,7 @@ from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, S
 from .source import Finding
 
 MAX_OUTPUT_TOKENS = 4_000_000_000  # of a replication: acceptance takes a byte for each
-MAX_DURATION_S = 1e10
+MAX_DURATION_S = 1e8
 SHARE_TOLERANCE = 1e-6
 Z90 = 1.2815515655446004  # the 90th percentile of the standard normal distribution
 MAX_P90_OVER_MEDIAN = 1000.0

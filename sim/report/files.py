@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -74,8 +75,14 @@ def _replaced_together(directory: Path) -> Iterator[NewFile]:
 
     try:
         yield new
+        for target in targets.values():
+            if target.is_dir():
+                raise IsADirectoryError(errno.EISDIR, f"{target.name} is a directory")
         for temporary, target in targets.items():
             os.replace(temporary, target)
+        for stale in [*directory.glob("requests-*.csv"), *directory.glob("steps-*.csv")]:
+            if stale not in targets.values():  # of an arm that the run before had
+                stale.unlink()
     finally:
         for temporary in targets:
             temporary.unlink(missing_ok=True)

@@ -42,6 +42,7 @@ FIELDS = {
     "draft_tokens_cut",
     "marginal",
     "time_share",
+    "graph_mode_share",
     "mean_running",
     "max_running",
     "kv_utilisation",

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sim.cost.step_costs import StepCosts, StepShape
+from sim.cost.compile import compile_costs
+from sim.cost.step_costs import StepShape
 from sim.inputs.calibration import InlineAffine
 from sim.inputs.catalog import calibration_names, calibration_path
 from sim.inputs.errors import InputError
@@ -40,7 +41,7 @@ def test_every_shipped_calibration_is_named_as_its_file(name, tmp_path):
 def test_the_published_fit_is_what_a_decode_round_costs():
     """arXiv:2601.11580, k = 3: verification, drafting and overhead in seconds, B requests with contexts of 500."""
     calibration = load_calibration(H100, source(Path()))
-    costs = StepCosts(calibration.costs, calibration.fitted_range)
+    costs = compile_costs(calibration, 3)
     for batch in (1, 16, 64):
         kv, rows = 500 * batch, 4 * batch
         terms = costs.terms(StepShape(batch, 3 * batch, kv, [], 0, 0), draft_passes=3)
