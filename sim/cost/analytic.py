@@ -29,7 +29,7 @@ from .analytic_notes import not_modelled, notes
 from .assumptions import Assumptions
 from .devices import Device
 from .grid_points import grid_points
-from .roofline import Dtype, ModelRoofline
+from .roofline import LAYER_BYTES, Dtype, ModelRoofline
 
 CAPTURE_LIMIT = 512
 CAPTURE_SIZES = [1, 2, 4, *range(8, 256, 8), *range(256, CAPTURE_LIMIT + 1, 16)]  # vLLM's default ladder
@@ -71,15 +71,17 @@ class AnalyticSetup:
 
 def analytic_calibration(setup: AnalyticSetup) -> CalibrationFile:
     """The calibration of kind "analytic". The setup must be possible: dims that divide, weights that fit (`unfit`)."""
-    return CalibrationFile(
-        schema=SCHEMA,
-        name=setup.name,
-        kind="analytic",
-        provenance=_provenance(setup),
-        hardware=Hardware(gpu=setup.device.name, gpus_per_replica=setup.tensor_parallel),
-        models=Models(target=setup.target_name, draft=setup.draft_name, dtype=setup.dtype),
-        costs=_table_costs(setup.target_roofline(), setup.draft_roofline()),
-        memory=analytic_memory(setup),
+    return CalibrationFile.model_validate(
+        {
+            "schema": SCHEMA,
+            "name": setup.name,
+            "kind": "analytic",
+            "provenance": _provenance(setup),
+            "hardware": Hardware(gpu=setup.device.name, gpus_per_replica=setup.tensor_parallel),
+            "models": Models(target=setup.target_name, draft=setup.draft_name, dtype=setup.dtype),
+            "costs": _table_costs(setup.target_roofline(), setup.draft_roofline()),
+            "memory": analytic_memory(setup),
+        }
     )
 
 
@@ -91,7 +93,7 @@ def analytic_memory(setup: AnalyticSetup) -> MemoryBudget:
         draft_bytes = draft.layers_bytes if draft.fusion else draft.dims.weight_bytes(tp=tp)
     return MemoryBudget(
         gpu_memory_bytes=setup.device.memory_bytes,
-        target_weight_bytes=target.dims.weight_bytes(target.layer_bytes, tp),
+        target_weight_bytes=target.dims.weight_bytes(LAYER_BYTES[setup.dtype], tp),
         draft_weight_bytes=draft_bytes,
         reserve_bytes=setup.assumed.reserve_bytes,
         kv_bytes_per_token=target.dims.kv_bytes_per_token(tp),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
-TOLERANCE = 0.004  # at three points of each interval; leaves room below 1 % for what lies between them
+TOLERANCE = 0.004  # at a few points of each interval; leaves room below 1 % for what lies between them
 
 Function = Callable[[float], float]
 
@@ -12,11 +14,11 @@ Function = Callable[[float], float]
 def grid_points(functions: Sequence[Function], seeds: Sequence[int], tolerance: float = TOLERANCE) -> list[int]:
     """Whole numbers from the first seed to the last between which all functions are nearly linear.
 
-    Intervals are halved until the functions at their quarters differ from the line by at most `tolerance`, relative.
+    Intervals are halved until the functions at a few points differ from the line by at most `tolerance`, relative.
     """
     points = [seeds[0]]
-    for low, high in zip(seeds, seeds[1:], strict=False):
-        points += _between(functions, low, high, tolerance) + [high]
+    for low, high in pairwise(seeds):
+        points += [*_between(functions, low, high, tolerance), high]
     return points
 
 
@@ -30,8 +32,13 @@ def _between(functions: Sequence[Function], low: int, high: int, tolerance: floa
 
 def _linear(function: Function, low: int, high: int, tolerance: float) -> bool:
     first, last = function(low), function(high)
-    for quarter in (0.25, 0.5, 0.75):
-        exact = function(low + (high - low) * quarter)
-        if abs(first + (last - first) * quarter - exact) > tolerance * exact:
+    for point in _probes(low, high):
+        exact = function(point)
+        if abs(first + (last - first) * (point - low) / (high - low) - exact) > tolerance * exact:
             return False
     return True
+
+
+def _probes(low: int, high: int) -> list[float]:
+    """Where a kink shows: near the lower end, where a function is small beside the line, and in between."""
+    return [low + 1, math.sqrt(max(low, 1) * high), *(low + (high - low) * quarter for quarter in (0.25, 0.5, 0.75))]

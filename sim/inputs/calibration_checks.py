@@ -99,7 +99,7 @@ def _memory(memory: MemoryBudget) -> Iterator[Finding]:
 
 
 def _tables(costs: TableCosts) -> Iterator[Finding]:
-    for path, curve in curves(costs):
+    for path, curve in _curves(costs):
         yield from _grid(path, curve, ("rows",))
     for name, axes in _GRID_AXES.items():
         grid = getattr(costs, name)
@@ -113,7 +113,7 @@ def _tables(costs: TableCosts) -> Iterator[Finding]:
     yield from _whole_steps(costs.whole_steps, costs.dense)
 
 
-def curves(costs: TableCosts) -> Iterator[tuple[str, Curve]]:
+def _curves(costs: TableCosts) -> Iterator[tuple[str, Curve]]:
     """Every table over rows alone, with its path in the file."""
     named = {f"dense.{mode}": getattr(costs.dense, mode) for mode in DenseColumns.model_fields}
     named |= {name: getattr(costs, name) for name in ("head", "kv_update", "host")}

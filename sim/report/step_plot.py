@@ -20,14 +20,14 @@ def step_plot_lines(curve: dict[str, Any]) -> list[str]:
     top = max(ms)
     columns = [_at(rows, ms, _row_of(column, rows[-1])) for column in range(WIDTH)]
     heights = [max(1, round(HEIGHT * value / top)) for value in columns]
-    labels = {HEIGHT: number_text(top), 1: number_text(top / HEIGHT)}
-    margin = max(map(len, labels.values()))
-    lines = [
-        f"{labels.get(level, ''):>{margin}} |" + "".join("*" if height == level else " " for height in heights).rstrip()
-        for level in range(HEIGHT, 0, -1)
-    ]
+    label = number_text(top)
+    margin = len(label)
+    lines = []
+    for level in range(HEIGHT, 0, -1):
+        points = "".join("*" if height == level else " " for height in heights)
+        lines.append(f"{label if level == HEIGHT else '':>{margin}} |{points}")
     marks = {_column_of(size, rows[-1]) for size in curve["capture_sizes"]}
-    lines.append(" " * margin + " +" + "".join("^" if column in marks else "-" for column in range(WIDTH)))
+    lines.append("0".rjust(margin) + " +" + "".join("^" if column in marks else "-" for column in range(WIDTH)))
     lines.append(" " * margin + "  1" + f"{rows[-1]} rows".rjust(WIDTH - 1))
     return [line.rstrip() for line in lines]
 
@@ -35,7 +35,7 @@ def step_plot_lines(curve: dict[str, Any]) -> list[str]:
 def write_step_plot(document: dict[str, Any], path: Path) -> None:
     """The same as a picture; its format follows the ending. Raises InputError, also where matplotlib is missing."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         rule = "pictures are drawn by matplotlib"
         raise InputError([_problem("matplotlib is not installed", rule, "install it, or leave --plot out")]) from None

@@ -11,7 +11,7 @@ _EXPANDED = {"costs", "dense", "draft", "provenance"}  # their keys get lines of
 _LISTS_OF_WORDS = {"measured", "not_measured", "notes"}
 
 
-def calibration_text(calibration: CalibrationFile) -> str:
+def calibration_json(calibration: CalibrationFile) -> str:
     """The file's bytes as text, keys in the order of the schema; what is not given is left out."""
     document = calibration.model_dump(by_alias=True, exclude_none=True)
     return _mapping(document, "") + "\n"

@@ -1,0 +1,74 @@
+"""One step of rounds taken apart: the terms of the cost model, and those of the target and the draft split further."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..cost.affine_costs import AffineStepCosts
+from ..cost.round_costs import RoundStepCosts
+from ..cost.step_costs import GraphMode, StepCosts, StepShape, StepTerms
+from ..cost.table_costs import TableStepCosts
+
+
+class StepParts(NamedTuple):
+    """A step of `batch` requests that verify `drafts` drafts each and draft as many anew.
+
+    context_tokens: computed tokens of one request. padded_rows: what the target computes, rows that only fill up a
+    captured size included. parts: milliseconds by part, those that the calibration does not know left out; they add up
+    to host plus device. step_ms: scheduled asynchronously, the longer of both.
+    """
+
+    batch: int
+    drafts: int
+    context_tokens: int
+    rows: int
+    padded_rows: int
+    graph: str
+    parts: dict[str, float]
+    step_ms: float
+    extrapolated: bool
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return self._asdict()
+
+
+def step_parts(
+    costs: StepCosts, batch: int, drafts: int, context_tokens: int, draft_passes: int, *, asynchronous: bool
+) -> StepParts:
+    """Take one step apart. draft_passes: 0 where no drafter is loaded."""
+    shape = StepShape(batch, batch * drafts, batch * context_tokens, [], 0, 0)
+    terms = costs.terms(shape, draft_passes)
+    rows = padded = batch * (1 + drafts)
+    if isinstance(costs, TableStepCosts):
+        padded = costs.graphs.launch(batch, rows, 0)[1]
+    first_ms = costs.terms(shape, 1).draft if draft_passes else 0.0
+    parts = {"host": terms.host, **_target_parts(costs, shape, terms)}
+    parts |= {"sampling": terms.sampling, "kv_update": terms.kv_update}
+    parts |= {"draft_first_pass": first_ms, "draft_narrow_passes": terms.draft - first_ms}
+    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
+    return StepParts(
+        batch,
+        drafts,
+        context_tokens,
+        rows,
+        padded,
+        GraphMode(terms.graph).name.lower(),
+        {name: ms for name, ms in parts.items() if ms > 0},
+        max(terms.host, device_ms) if asynchronous else terms.host + device_ms,
+        bool(terms.extrapolated),
+    )
+
+
+def _target_parts(costs: StepCosts, shape: StepShape, terms: StepTerms) -> dict[str, float]:
+    if isinstance(costs, RoundStepCosts):
+        return {"whole_round": terms.target}
+    rows = shape.decodes + shape.draft_tokens
+    attention_ms = head_ms = 0.0
+    if isinstance(costs, AffineStepCosts):
+        attention_ms = costs.target_kv_ms * shape.context_tokens
+    if isinstance(costs, TableStepCosts):
+        head_ms = costs.head.at(rows) if costs.head else 0.0
+        line = costs.attention.line(shape.decodes, rows) if costs.attention else None
+        attention_ms = line.at(shape.context_tokens / shape.decodes) if line else 0.0
+    return {"dense": terms.target - head_ms - attention_ms, "head": head_ms, "attention": attention_ms}

@@ -1,0 +1,100 @@
+"""The step that a scenario is about, without running it: its decode batch, contexts and committed tokens per round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..acceptance.build import build_runs
+from ..acceptance.runs import AcceptanceRuns
+from ..inputs.load import LoadedScenario
+from ..inputs.scenario import Gamma, Poisson, Scenario
+from ..workload.build import build_requests
+from ..workload.requests import Requests
+from .marginal import round_ms
+from .plan import ArmPlan
+
+MOST_REQUESTS = 2000  # of the first replication: means of lengths and rounds within about 1 %
+MOST_OUTPUT_TOKENS = 2000  # of one request, where its rounds are followed
+MOST_BATCH = 4096  # a decode batch beyond is not looked for
+
+
+class Guess(NamedTuple):
+    """A number and where it comes from."""
+
+    value: int
+    source: str
+
+
+def sampled_requests(loaded: LoadedScenario, arm: ArmPlan) -> Requests:
+    """The first requests of an arm's first replication. Raises InputError as the run would."""
+    workload = loaded.scenario.workload
+    count = min(workload.requests or MOST_REQUESTS, MOST_REQUESTS)
+    sample = workload.model_copy(update={"requests": count, "slices": list(arm.slices)})
+    return build_requests(sample, loaded.base_dir.resolve(), loaded.scenario.run.seed, 0, loaded.problem)
+
+
+def mean_context(requests: Requests) -> Guess:
+    """Mean computed tokens of a decoding request: prompt and half the output, long outputs decode for longer."""
+    prompts, outputs = requests.prompt_tokens, requests.output_tokens
+    mean = float(np.sum(outputs * (prompts + outputs / 2)) / np.sum(outputs))
+    return Guess(round(mean), "prompt and half the output, mean over the output tokens")
+
+
+def tokens_per_round(arm: ArmPlan, requests: Requests, seed: int) -> float | None:
+    """Committed tokens per round, the cut at the end of outputs included; None where outputs have no rounds."""
+    if not arm.drafts:
+        return 1.0
+    cut = replace(requests, output_tokens=np.minimum(requests.output_tokens, MOST_OUTPUT_TOKENS))
+    runs = build_runs(cut, [part.acceptance for part in arm.slices], arm.drafts + 1, seed, 0)
+    return _followed(runs, cut.output_tokens, arm.drafts)
+
+
+def _followed(runs: AcceptanceRuns, outputs: np.ndarray, drafts: int) -> float | None:
+    """All requests round by round, from output position 1 on."""
+    rounds, position = 0, np.ones(len(outputs), dtype=np.int64)
+    running = np.flatnonzero(position < outputs)
+    tokens = int(np.sum(outputs - 1))
+    while len(running):
+        rounds += len(running)
+        accepted = runs.accepted[runs.offsets[running] + position[running]].astype(np.int64)
+        position[running] += np.minimum(accepted, drafts) + 1
+        running = running[position[running] < outputs[running]]
+    return tokens / rounds if rounds else None
+
+
+def typical_batch(arm: ArmPlan, scenario: Scenario, requests: Requests, context: int, committed: float | None) -> Guess:
+    """The decode batch of one replica: the users there are, or as many requests as the arrivals keep in service."""
+    most, limit = _most_resident(arm, context)
+    if requests.concurrency is not None:
+        users = max(1, requests.concurrency // arm.settings.replicas)
+        return Guess(users, "concurrency of the arrivals") if users <= most else Guess(most, limit)
+    rate = _request_rate(scenario, requests)
+    if rate is None:
+        together = max(1, (scenario.workload.requests or len(requests)) // arm.settings.replicas)
+        return Guess(together, "all requests at once") if together <= most else Guess(most, limit)
+    rounds_per_s = rate / arm.settings.replicas * float(np.mean(requests.output_tokens - 1)) / (committed or 1.0)
+    for batch in range(1, min(most, MOST_BATCH) + 1):
+        if batch * 1000 >= rounds_per_s * round_ms(arm, batch, arm.drafts, batch * context):
+            return Guess(batch, f"as many as keep up with {rate:.3g} requests/s, prefill not counted")
+    return Guess(min(most, MOST_BATCH), f"{limit}: the arrivals keep more in service")
+
+
+def _most_resident(arm: ArmPlan, context: int) -> tuple[int, str]:
+    settings = arm.settings
+    if settings.num_gpu_blocks is None:
+        return settings.max_num_seqs, "max_num_seqs"
+    blocks_each = -(-(context + 1 + settings.lookahead) // settings.block_size)
+    fit = max(1, (settings.num_gpu_blocks - 1) // blocks_each)
+    return min((settings.max_num_seqs, "max_num_seqs"), (fit, "KV blocks"))
+
+
+def _request_rate(scenario: Scenario, requests: Requests) -> float | None:
+    """Requests per second of open traffic, None where all arrive at once."""
+    arrivals = scenario.workload.arrivals
+    if isinstance(arrivals, Poisson | Gamma):
+        return arrivals.rate
+    span_ms = float(requests.arrival_ms[-1] - requests.arrival_ms[0])
+    return 1000 * (len(requests) - 1) / span_ms if span_ms > 0 else None
