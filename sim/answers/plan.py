@@ -11,6 +11,7 @@ from ..cost.step_costs import StepCosts
 from ..engine.core import idle_scheduler
 from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm, resolve_arms
+from ..inputs.calibration import RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
 from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Slice
@@ -21,6 +22,12 @@ Assumed = dict[str, float | int]
 NO_RESTART_EFFECT = (
     "the acceptance model has no memory along the output: the fall of first-position acceptance with longer drafts "
     "(restart effect) is absent"
+)
+
+
+WHOLE_ROUNDS = (
+    "the calibration holds whole rounds: drafting, sampling and host are booked as verification, and context costs "
+    "nothing"
 )
 
 
@@ -76,6 +83,11 @@ def _arm_plan(arm: Arm, limits: ArmLimits) -> ArmPlan:
 def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Problem]:
     """Requests of a fixed length that no schedule can serve."""
     settings = limits.settings
+    costs = arm.calibration.costs
+    if settings.num_speculative_tokens and isinstance(costs, TableCosts) and costs.draft is None:
+        what, rule = f"{arm.calibration.name} knows no drafter", "drafting is never free"
+        remedy = "take a calibration with one, or remove speculation"
+        return [loaded.problem("calibration", f"arm {arm.name}: {what}", rule, remedy)]
     if settings.num_gpu_blocks is not None and settings.num_gpu_blocks < 2:
         what = f"arm {arm.name}: {settings.num_gpu_blocks} KV blocks are left beside the weights"
         rule, remedy = "at least 2 are needed", "raise gpu_memory_utilization or take a larger GPU"
@@ -124,6 +136,8 @@ def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> list[str]:
         warnings.append(DASHBOARD_WARNING)
     if any(not (isinstance(model, PerPosition) and model.memory) for model in models):
         warnings.append(NO_RESTART_EFFECT)
+    if any(isinstance(arm.calibration.costs, RoundCosts) for arm in drafting):
+        warnings.append(WHOLE_ROUNDS)
     for calibration in (arm.calibration for arm in arms):
         if calibration.kind != "affine" and calibration.heldout is None:
             warnings.append(f"calibration {calibration.name} is {calibration.kind}; its held-out error is not known")

@@ -10,7 +10,7 @@ def not_modelled(target: ModelDims) -> list[str]:
     """Effects that a measured table would hold and this one does not."""
     left_out = [
         "Tile stairs of matrix products: the dense part is smooth, so the best k is not tied to a tile edge.",
-        "Attention of a draft's first pass: its table has rows, not contexts. Narrow passes have theirs.",
+        "Attention of a draft's first pass: taken from its narrow passes, whose requests have one row each.",
         "Padding of draft passes to captured sizes, and what the host does between them.",
         "Biases, sliding windows, feed-forwards without a gate, KV in 8 bit, tile shapes of attention over few rows.",
     ]

@@ -209,21 +209,21 @@ class CompiledDrafter:
             return self._lookup_ms(requests), False
         wide = requests * self._block or rows
         ms, beyond = self._first.at(wide), wide > self._first.last
-        if self._narrow is not None and passes > 1 and requests:
+        if self._narrow is not None and requests:
             line = self._narrow.line(requests)
             context = context_tokens / requests
-            ms += (passes - 1) * line.at(context)
+            ms += passes * line.at(context) - line.ms[0]
             beyond = beyond or line.extrapolated(context)
         return ms, beyond
 
     def ms_of_rounds(self, rows: int, requests: int, contexts: Floats, passes: int) -> tuple[Floats, NDArray[np.bool_]]:
         """The same for several rounds of the same requests, by their mean contexts."""
-        ms, beyond = self.ms(rows, requests, 0, 1)
-        times, outside = np.full(len(contexts), ms), np.full(len(contexts), beyond)
-        if self._narrow is None or passes < 2:
-            return times, outside
+        if self._first is None or self._narrow is None:
+            ms, beyond = self.ms(rows, requests, 0, passes)
+            return np.full(len(contexts), ms), np.full(len(contexts), beyond)
         line = self._narrow.line(requests)
-        return times + (passes - 1) * line.at_all(contexts), outside | line.beyond | (contexts > line.contexts[-1])
+        outside = (contexts > line.contexts[-1]) | line.beyond | (rows > self._first.last)
+        return self._first.at(rows) + (passes * line.at_all(contexts) - line.ms[0]), outside
 
     def _lookup_ms(self, requests: int) -> float:
         assert self._lookup is not None

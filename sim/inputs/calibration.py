@@ -108,7 +108,11 @@ class NarrowPasses(Part):
 
 
 class ChainDraft(Part):
-    """Draft model, EAGLE or MTP: a first pass over all rows of the step, then k - 1 narrow passes."""
+    """Draft model, EAGLE or MTP: a first pass over all rows of the step, then k - 1 narrow passes.
+
+    first: at the smallest context of `narrow`. It reads the same contexts as a narrow pass, so what a longer context
+    adds to a narrow pass is added to it too.
+    """
 
     kind: Literal["chain"]
     first: Curve

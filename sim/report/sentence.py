@@ -80,7 +80,8 @@ def _reasons(verdict: str, burden: str, longer_ttft: bool, baseline: dict[str, A
         ttft = ttft_reason(baseline, arm) if longer_ttft else None
         reasons = [memory or ttft or round_reason(baseline, arm)]
     elif verdict == "pays":
-        reasons = [round_reason(baseline, arm), burden_reason("drafting", baseline, arm)]
+        drafts = arm["time_share"]["drafting"] > 0  # a calibration of whole rounds does not tell drafting apart
+        reasons = [round_reason(baseline, arm), burden_reason("drafting", baseline, arm) if drafts else None]
     else:
         reasons = [round_reason(baseline, arm), burden_reason(burden, baseline, arm), memory]
     return [reason for reason in reasons if reason]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sim.answers.run import run_scenario
-from sim.inputs.errors import OutsideCalibrationError
+from sim.inputs.errors import InputError, OutsideCalibrationError
 
 FILE = {
     "schema": "specsim-calibration/1",
@@ -66,6 +66,16 @@ def test_a_ladder_that_misses_the_batch_shows_as_eager_steps_and_names_the_size(
     assert not any("without a CUDA graph" in warning for warning in whole["warnings"])
     tpot = [document["arms"]["speculative"]["mean_tpot_ms"] for document in (missing, whole)]
     assert tpot[0] > 1.8 * tpot[1]
+
+
+def test_a_calibration_without_a_drafter_cannot_speculate(tmp_path):
+    path = scenario(tmp_path, [1, 2, 4, 8], 8)
+    stored = json.loads((tmp_path / "stairs.json").read_text())
+    del stored["costs"]["draft"]
+    (tmp_path / "stairs.json").write_text(json.dumps(stored))
+    with pytest.raises(InputError, match="knows no drafter"):
+        run_scenario(path)
+    assert run_scenario(path, ("speculation=null",)).document["arms"]["baseline"]["completed"] == 30
 
 
 def test_jobs_and_processes_change_nothing(tmp_path):

@@ -12,6 +12,7 @@ from sim.cli.main import main
 from sim.cost.compile import compile_costs
 from sim.cost.step_costs import GraphMode, StepShape
 from sim.inputs.calibration import Calibration, TableCosts
+from sim.inputs.errors import InputError
 from sim.inputs.load import load_scenario
 
 SCENARIO = """\
@@ -176,9 +177,15 @@ def test_an_eager_step_names_the_size_that_is_missing(scenario):
     assert not any("captured" in warning for warning in explain(scenario, batch=16)["warnings"])
 
 
-def test_free_drafting_is_told(scenario):
+def test_drafting_is_never_free(scenario):
     write_table(scenario.parent / "own.json", draft=None)
-    assert any("knows no drafter" in warning for warning in explain(scenario)["warnings"])
+    with pytest.raises(InputError, match="knows no drafter"):
+        explain(scenario)
+
+
+def test_costs_that_are_zero_are_told(scenario):
+    free = "calibration={kind: affine, target_fixed_ms: 10}"
+    assert any("drafting costs nothing" in warning for warning in explain(None, [free])["warnings"])
 
 
 def test_costs_without_stairs_have_none(scenario):
