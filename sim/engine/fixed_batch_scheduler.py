@@ -51,7 +51,7 @@ class FixedBatchScheduler:
         return rows
 
     def rounds_ahead(self) -> int:
-        """Steps that can only be whole rounds of all residents."""
+        """Steps that can only be whole rounds of all residents, until one finishes."""
         if self.running or not self.settled.count:
             return 0
         return self.settled.rounds_ahead(UNLIMITED)  # all blocks are reserved already

@@ -74,18 +74,22 @@ class Replica:
         terms_of, log, blocks = self._costs.terms, self.step_log, scheduler.blocks
         timeout = env.timeout
         step, last_ms = 0, 1.0
+        since, typical = 0, 1.0  # steps since the batch last changed, and how many it usually takes
         while True:
             if not core.has_work():
                 self._asleep = env.event()
                 yield self._asleep
             start_ms = env.now
-            ahead = min(scheduler.rounds_ahead(), MOST_STEPS_AHEAD)
-            if ahead >= FEWEST_STEPS_AHEAD:
-                ahead = int(min(ahead, (env.peek() - start_ms) / last_ms + 1))
-            if ahead >= FEWEST_STEPS_AHEAD:
-                steps, last_ms = yield from self._steps_ahead(ahead, step)
-                step += steps
-                continue
+            ahead = scheduler.rounds_ahead()
+            guess = max(settled.rounds_without_finish(), int(1.5 * typical))
+            if min(ahead, guess) >= FEWEST_STEPS_AHEAD:
+                guess = int(min(guess, MOST_STEPS_AHEAD, (env.peek() - start_ms) / last_ms + 1))
+                if min(ahead, guess) >= FEWEST_STEPS_AHEAD:
+                    steps, last_ms, changed = yield from self._steps_ahead(min(ahead, guess), step)
+                    step, since = step + steps, since + steps
+                    if changed:
+                        since, typical = 0, 0.8 * typical + 0.2 * since
+                    continue
             plan = None
             if ahead > 0:
                 shape = StepShape(settled.count, settled.count * drafts, settled.context, NO_CHUNKS, 0, 0)
@@ -118,12 +122,15 @@ class Replica:
                 self._end(row, step, env.now if ends_early else env.now - drafting_ms)
             if ends_early:
                 yield timeout(drafting_ms)
-            step += 1
+            step, since = step + 1, since + 1
+            if finished or plan:
+                since, typical = 0, 0.8 * typical + 0.2 * since
 
-    def _steps_ahead(self, ahead: int, step: int) -> Generator[simpy.Event, Any, tuple[int, float]]:
-        """Run up to `ahead` steps at once: rounds of the same rows, until the next event of the whole simulation.
+    def _steps_ahead(self, ahead: int, step: int) -> Generator[simpy.Event, Any, tuple[int, float, bool]]:
+        """Run up to `ahead` steps at once: rounds of the same rows, until one finishes or anything else happens.
 
-        Gives the same records as step by step; returns how many steps it were and how long the last one took.
+        Gives the same records as step by step; returns how many steps it were, how long the last one took, and whether
+        any row finished.
         """
         env, core, settled = self._env, self.core, self.core.settled
         drafts, count = core.settings.num_speculative_tokens, settled.count
@@ -157,7 +164,7 @@ class Replica:
             self._end(row, step, env.now if ends_early else env.now - undelivered_ms)
         if ends_early:
             yield env.timeout(undelivered_ms)
-        return steps, float(durations[steps - 1])
+        return steps, float(durations[steps - 1]), bool(finished)
 
     def _note_single_rows(self, plan: StepPlan, step: int) -> None:
         if not (plan.rows or plan.left_out or plan.preempted):

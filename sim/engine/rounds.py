@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
 from .records import Ints, SamplerCounts
+from .settled import parking_position
 
 _BATCH_ROUNDS = 1 << 16
 
@@ -114,7 +115,7 @@ def _codes(
 ) -> NDArray[np.unsignedinteger[Any]]:
     """One small number per output position: (accepted run up to drafts + 1, tokens left up to drafts + 2).
 
-    One more entry, for parked slots, has a code of its own.
+    The entries after the last position, for parked slots, have a code of their own.
     """
     most_left = drafts + 2
     levels = most_left + 1
@@ -123,7 +124,6 @@ def _codes(
     left = np.clip(ends - np.arange(total), 0, most_left)
     model = np.minimum(runs.accepted, drafts + 1).astype(np.int64)
     parked = (drafts + 2) * levels
-    codes = np.empty(total + 1, dtype=np.min_scalar_type(parked))
+    codes = np.full(parking_position(runs, drafts) + 1, parked, dtype=np.min_scalar_type(parked))
     codes[:total] = model * levels + left
-    codes[total] = parked
     return codes

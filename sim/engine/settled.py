@@ -25,14 +25,20 @@ _SPARE_SLOTS = 16
 def next_positions(runs: AcceptanceRuns, drafts: int) -> Ints:
     """Where a round with all its drafts leads from each output position, uncut: p + min(accepted, k) + 1.
 
-    One more entry, for the parking position after the last output, leads to itself.
+    The last entry, the parking position, leads to itself; so do those before it that only an uncut last round reaches.
     """
     total = len(runs.accepted)
-    table = np.arange(1, total + 2, dtype=np.int64)
-    table[total] = total
+    parked = parking_position(runs, drafts)
+    table = np.arange(1, parked + 2, dtype=np.int64)
+    table[total:] = parked
     if drafts:
         table[:total] += np.minimum(runs.accepted, np.uint8(drafts))
     return table
+
+
+def parking_position(runs: AcceptanceRuns, drafts: int) -> int:
+    """The position of empty slots, beyond any that a round can reach."""
+    return len(runs.accepted) + drafts + 1
 
 
 class SettledRows:
@@ -208,25 +214,31 @@ class SettledRows:
         self._rounds_run += 1
         return committed
 
-    def rounds_ahead(self, most_blocks: int) -> int:
-        """Rounds that can be run before anything has to be decided: a finish looked for, drafts or blocks questioned.
+    def rounds_without_finish(self) -> int:
+        """Rounds after the last of which the first finish is possible, by the bound at hand."""
+        return self._no_finish_before - self._rounds_run
 
-        A finish is possible after the last of them, not before.
-        """
-        ahead = self._no_finish_before - self._rounds_run
-        if self._drafts:
-            ahead = min(ahead, self._useful_before - self._rounds_run)
+    def rounds_ahead(self, most_blocks: int) -> int:
+        """Rounds that can be run before drafts or blocks have to be questioned; a finish may come earlier."""
+        ahead = self._useful_before - self._rounds_run if self._drafts else UNLIMITED
         if most_blocks < UNLIMITED:
             room = most_blocks * self._block_size - self.context - self.count * self.block_reach
             ahead = min(ahead, room // (self.count * self._most_commits) + 1)
         return ahead
 
     def look_ahead(self, rounds: int) -> tuple[Ints, Ints]:
-        """Positions [round, slot] before each of the next rounds and after the last, and the contexts; no change."""
+        """Positions [round, slot] before each of the next rounds and after the last, and the contexts; no change.
+
+        Ends with the first round that finishes a row, at most `rounds` long.
+        """
         positions = np.empty((rounds + 1, len(self.flat)), dtype=np.int64)
         positions[0] = self.flat
         for i in range(rounds):
             np.take(self._next_flat, positions[i], out=positions[i + 1])
+        finishes: NDArray[np.bool_] = np.any(positions[1:] >= self._end, axis=1)
+        first = int(finishes.argmax())
+        if finishes[first]:
+            positions = positions[: first + 2]
         return positions, self.context - self._flat_sum + positions.dot(self._ones)
 
     def blocks_at(self, positions: Ints) -> Ints:

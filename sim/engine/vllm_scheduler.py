@@ -102,7 +102,7 @@ class VllmScheduler:
         return not self.running and (not self.waiting or self.settled.count >= self.settings.max_num_seqs)
 
     def rounds_ahead(self) -> int:
-        """Steps that can only be whole rounds of all settled rows, whatever they accept, unless a request comes."""
+        """Steps that can only be whole rounds of all settled rows, until one finishes or a request comes."""
         if not self.only_rounds() or not 0 < self.settled.count <= self._most_rounds:
             return 0
         blocks = self.blocks
