@@ -124,6 +124,8 @@ class EngineCore:
 
     def _too_close_to_the_end(self, plan: StepPlan) -> bool:
         """Rule 20: a row whose drafts would pass `max_model_len` keeps the drafter from running for all."""
+        if self.settings.max_model_len is None:
+            return False
         limit = self._longest - self._drafts
         return any(row.start + row.tokens > limit for row in plan.rows)
 
@@ -152,9 +154,14 @@ class EngineCore:
             if plan.dummy_proposals:
                 self._give_placeholders()
         if plan.rows:
+            done = []
             for scheduled in plan.rows:
                 committed += self._commit_row(scheduled, plan.dummy_proposals, step)
-            self._drop_finished(plan, finished)
+                if scheduled.row.known_tokens >= scheduled.row.end_tokens:
+                    done.append(scheduled.row)
+            if done:
+                self._drop(done)
+                finished += done
         if self.scheduler.running:
             self._settle_rows(step)
         return committed, finished
@@ -198,18 +205,14 @@ class EngineCore:
             row.first_token_step = step
         return committed
 
-    def _drop_finished(self, plan: StepPlan, finished: list[Row]) -> None:
+    def _drop(self, done: list[Row]) -> None:
         """Rule 9: blocks of finished requests are free in the next step."""
-        done = [scheduled.row for scheduled in plan.rows if scheduled.row.known_tokens >= scheduled.row.end_tokens]
-        if not done:
-            return
         scheduler = self.scheduler
         gone = {id(row) for row in done}
         scheduler.running = [row for row in scheduler.running if id(row) not in gone]
         for row in done:
             row.pending_drafts = 0
             scheduler.blocks.release(row)
-        finished += done
 
     def _settle_rows(self, step: int) -> None:
         """Move the first running rows that decode with a full set of drafts into the arrays."""

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
-
-from .kv_blocks import UNLIMITED, KVBlocks
+from .kv_blocks import UNLIMITED
+from .residents import Residents
 from .rows import Row, Scheduled, StepPlan
-from .settings import EngineSettings
-from .settled import SettledRows
 
 
-class FixedBatchScheduler:
+class FixedBatchScheduler(Residents):
     """Static batching: finished requests leave the pass, nobody joins it.
 
     A batch takes up to `max_num_seqs` waiting requests, prefilled whole in one step. Blocks for their whole length are
     reserved at the start, so that nothing is ever preempted. Token budgets do not apply.
     """
-
-    def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
-        self.settings = settings
-        self.settled = settled
-        self.running: list[Row] = []
-        self.waiting: deque[Row] = deque()
-        self.blocks = KVBlocks(settings)
-
-    def num_running(self) -> int:
-        """Residents of the current batch."""
-        return self.settled.count + len(self.running)
 
     def fits(self, prompt_tokens: int, end_tokens: int) -> bool:
         """Whether a request can ever run; its prompt is always one step."""
@@ -43,12 +29,6 @@ class FixedBatchScheduler:
             tokens = row.known_tokens + row.pending_drafts - row.computed_tokens
             self._take(row, tokens, plan)
         return plan
-
-    def release_settled(self) -> list[Row]:
-        """Turn the settled rows back into single ones, between two steps."""
-        rows = self.settled.release()
-        self.blocks.held_by_rows += sum(row.blocks for row in rows)
-        return rows
 
     def rounds_ahead(self) -> int:
         """Steps that can only be whole rounds of all residents, until one finishes."""

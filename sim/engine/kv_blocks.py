@@ -37,13 +37,17 @@ class KVBlocks:
     def extend(self, row: Row, scheduled: int, free: int) -> bool:
         """Give the row what it lacks for `scheduled` more tokens out of `free` blocks; False if they do not suffice."""
         needed = self.for_row(row.computed_tokens, scheduled)
+        if needed - row.blocks > free:
+            return False
+        self.give(row, needed)
+        return True
+
+    def give(self, row: Row, needed: int) -> None:
+        """Let the row hold so many blocks, if it does not hold more already."""
         lacking = needed - row.blocks
         if lacking > 0:
-            if lacking > free:
-                return False
             row.blocks = needed
             self.held_by_rows += lacking
-        return True
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run, alone if it must."""

@@ -6,9 +6,8 @@ that recorded commits of a real engine can be replayed through it.
 
 from __future__ import annotations
 
-from collections import deque
-
-from .kv_blocks import UNLIMITED, KVBlocks
+from .kv_blocks import UNLIMITED
+from .residents import Residents
 from .rows import Preempted, Row, Scheduled, StepPlan
 from .settings import EngineSettings
 from .settled import SettledRows
@@ -38,15 +37,11 @@ class Budgets:
         self.input_tokens -= tokens + rows * self.slots
 
 
-class VllmScheduler:
-    """Running and waiting requests of one replica; `settled` and then `running` make up the running list."""
+class VllmScheduler(Residents):
+    """Iteration-level scheduling of one replica: continuous batching with chunked prefill and preemption."""
 
     def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
-        self.settings = settings
-        self.settled = settled
-        self.running: list[Row] = []
-        self.waiting: deque[Row] = deque()
-        self.blocks = KVBlocks(settings)
+        super().__init__(settings, settled)
         self._drafts = settings.num_speculative_tokens
         self._longest = settings.max_model_len or 1 << 62
         self._threshold = self._longest
@@ -57,10 +52,6 @@ class VllmScheduler:
             settings.max_num_batched_tokens // (tokens + settings.draft_slots),
         )
         self._rounds_alone = StepPlan()
-
-    def num_running(self) -> int:
-        """Residents, scheduled in this step or not."""
-        return self.settled.count + len(self.running)
 
     def fits(self, prompt_tokens: int, end_tokens: int) -> bool:
         """Whether a request can ever run, alone if it must.
@@ -107,12 +98,6 @@ class VllmScheduler:
             return 0
         blocks = self.blocks
         return self.settled.rounds_ahead(blocks.usable - blocks.held_by_rows if blocks.limited else UNLIMITED)
-
-    def release_settled(self) -> list[Row]:
-        """Turn the settled rows back into single ones, between two steps."""
-        rows = self.settled.release()
-        self.blocks.held_by_rows += sum(row.blocks for row in rows)
-        return rows
 
     # --- settled rows: rule 1 where nothing can be cut and nobody preempted -------------------------------------------
 
@@ -201,22 +186,26 @@ class VllmScheduler:
         while self.waiting and budgets.open() and self.num_running() < self.settings.max_num_seqs:
             row = self.waiting[0]
             row.computed_tokens = min(row.cached_tokens, row.known_tokens - 1)
-            tokens = self._wanted(row)
-            if tokens > budgets.room() and not self.settings.enable_chunked_prefill:
-                break
-            tokens = min(tokens, budgets.room())
-            if not self._admission_fits(row, tokens):
+            tokens, room = self._wanted(row), budgets.room()
+            if tokens > room:
+                if not self.settings.enable_chunked_prefill:
+                    break
+                tokens = room
+            first_chunk = self.blocks.for_row(row.computed_tokens, tokens)
+            if not self._admission_fits(row, first_chunk):
                 break
             self.waiting.popleft()
-            self.blocks.extend(row, tokens, self.blocks.usable)
+            self.blocks.give(row, first_chunk)
             (plan.resumed if row.preemptions else plan.admitted).append(row)
             self._take(row, tokens, plan, budgets)
             self.running.append(row)
 
-    def _admission_fits(self, row: Row, tokens: int) -> bool:
+    def _admission_fits(self, row: Row, first_chunk: int) -> bool:
         """Rules 6 to 8: the first chunk's blocks, the whole known sequence, and the watermark if anything runs."""
+        if not self.blocks.limited:
+            return True
         spare = self.blocks.watermark if self.num_running() else 0
-        needed = self.blocks.for_row(row.computed_tokens, tokens)
+        needed = first_chunk
         if self.settings.scheduler_reserve_full_isl:
             needed = max(needed, self.blocks.for_tokens(row.known_tokens))
         return self._suffices(needed + spare)
