@@ -81,7 +81,8 @@ class Replica:
                 yield self._asleep
             start_ms = env.now
             ahead = scheduler.rounds_ahead()
-            guess = max(settled.rounds_without_finish(), int(1.5 * typical))
+            # A long quiet stretch is worth a long look, but only once it has begun: what is looked at in vain is lost.
+            guess = max(settled.rounds_without_finish(), int(min(1.5 * typical, FEWEST_STEPS_AHEAD + 2 * since)))
             if min(ahead, guess) >= FEWEST_STEPS_AHEAD:
                 guess = int(min(guess, MOST_STEPS_AHEAD, (env.peek() - start_ms) / last_ms + 1))
                 if min(ahead, guess) >= FEWEST_STEPS_AHEAD:

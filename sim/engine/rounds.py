@@ -15,6 +15,7 @@ from .records import Ints, SamplerCounts
 from .settled import parking_position
 
 _BATCH_ROUNDS = 1 << 16
+_BLOCK_POSITIONS = 1 << 20
 
 
 class RoundCounter:
@@ -119,11 +120,17 @@ def _codes(
     """
     most_left = drafts + 2
     levels = most_left + 1
-    total = len(runs.accepted)
-    ends = np.repeat(runs.offsets + output_tokens, strides)
-    left = np.clip(ends - np.arange(total), 0, most_left)
-    model = np.minimum(runs.accepted, drafts + 1).astype(np.int64)
     parked = (drafts + 2) * levels
     codes = np.full(parking_position(runs, drafts) + 1, parked, dtype=np.min_scalar_type(parked))
-    codes[:total] = model * levels + left
+    ends = runs.offsets + output_tokens
+    first = 0
+    while first < len(strides):  # some requests at a time, which keeps the temporary arrays small
+        begin = int(runs.offsets[first])
+        last = max(first + 1, int(np.searchsorted(runs.offsets, begin + _BLOCK_POSITIONS)))
+        stop = begin + int(strides[first:last].sum())
+        left = np.repeat(ends[first:last], strides[first:last]) - np.arange(begin, stop)
+        np.clip(left, 0, most_left, out=left)
+        left += np.minimum(runs.accepted[begin:stop], drafts + 1).astype(np.int64) * levels
+        codes[begin:stop] = left
+        first = last
     return codes
