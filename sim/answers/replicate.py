@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..acceptance.build import build_runs, no_acceptance
 from ..acceptance.runs import AcceptanceRuns
-from ..analysis.eager_rounds import EagerRounds, eager_rounds
 from ..analysis.latency import request_latencies
 from ..analysis.metrics import ReplicationMetrics, replication_metrics
+from ..analysis.missed_graphs import MissedGraphs, missed_graphs
 from ..analysis.overload import OverloadEvidence, overload_evidence
 from ..analysis.statistics import mser5_truncation
 from ..analysis.timeline import completed_requests, timeline
@@ -37,7 +37,7 @@ class ArmReplication:
     """What one arm gave in one replication.
 
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
-    measured_depth: see `AcceptanceRuns`. eager_rounds: pure decode steps that found no CUDA graph. overload: None for
+    measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
     traffic that cannot be overloaded. requests and records: only where somebody wants to write them down.
     """
 
@@ -48,7 +48,7 @@ class ArmReplication:
     context_tokens: int
     counts: SamplerCounts
     measured_depth: int | None
-    eager_rounds: EagerRounds
+    missed_graphs: MissedGraphs | None
     requests: Requests | None
     records: Records | None
 
@@ -118,7 +118,7 @@ def _measured(
         context_tokens=sum(int(steps.context_tokens.sum()) for steps in records.steps),
         counts=records.counts,
         measured_depth=runs.measured_depth,
-        eager_rounds=eager_rounds(records),
+        missed_graphs=missed_graphs(records, arm.drafts + 1) if arm.capture_unit else None,
         requests=requests if task.keep_records else None,
         records=records if task.keep_records else None,
     )

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .plan import RunPlan
+from .plan import ArmPlan, RunPlan
 from .replicate import ArmReplication
 
-LEAST_EAGER = 0.01  # share of time in eager decode steps that is worth a warning
+LEAST_MISSED = 0.01  # share of time outside of FULL graphs that is worth a warning
 MOST_EXTRAPOLATED = 0.05  # share of simulated time beyond the calibrated range, or of tokens beyond the measured depth
 
 
 def run_warnings(plan: RunPlan, by_arm: Mapping[str, list[ArmReplication]], arms: Mapping[str, Any]) -> list[str]:
     """Warnings of the plan, then those of each arm, each sentence once."""
     warnings = list(plan.warnings)
-    for name, replications in by_arm.items():
-        warnings += [f"arm {name}: {text}" for text in _of_arm(replications, arms[name])]
+    for arm in plan.arms:
+        texts = _of_arm(arm, by_arm[arm.name], arms[arm.name])
+        warnings += [f"arm {arm.name}: {text}" for text in texts]
     return list(dict.fromkeys(warnings))
 
 
-def _of_arm(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> list[str]:
+def _of_arm(plan: ArmPlan, replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> list[str]:
     texts = []
     if arm["overload"]["detected"]:
         rate = arm["overload"]["carried_request_rate"]
         texts.append(f"overloaded, its queue grows: it carries {rate:.3g} requests per second; intervals are withheld")
     if arm["failed"]:
         texts.append(f"{arm['failed']} requests can never fit into the engine and were refused")
-    texts += _eager(replications)
+    texts += _missed_graphs(plan, replications)
     extrapolated = arm["extrapolated_share"] or 0.0
     if extrapolated > MOST_EXTRAPOLATED:
         texts.append(f"{extrapolated:.0%} of the simulated time lies beyond the calibrated range")
@@ -38,18 +39,28 @@ def _of_arm(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> l
     return texts
 
 
-def _eager(replications: Sequence[ArmReplication]) -> list[str]:
+def _missed_graphs(plan: ArmPlan, replications: Sequence[ArmReplication]) -> list[str]:
     """Decode steps that fell off the captured sizes, with the size that is missing."""
-    rounds = [one.eager_rounds for one in replications]
-    share = sum(one.eager_ms for one in rounds) / max(sum(one.all_ms for one in rounds), 1e-300)
-    if share < LEAST_EAGER:
+    found = [one.missed_graphs for one in replications if one.missed_graphs is not None]
+    all_ms = sum(one.all_ms for one in found)
+    if not all_ms:
         return []
-    worst = max(rounds, key=lambda one: one.eager_ms)
-    tokens = worst.rows // worst.requests
-    return [
-        f"{share:.0%} of the time are decode steps without a CUDA graph: {worst.requests} requests of {tokens} tokens "
-        f"are {worst.rows} rows, add {worst.rows} to the capture sizes and raise their limit if it is lower"
-    ]
+    texts = []
+    share = sum(one.uniform_ms for one in found) / all_ms
+    if share >= LEAST_MISSED:
+        worst = max(found, key=lambda one: one.uniform_ms)
+        size = worst.rows if plan.capture_unit == "tokens" else worst.requests
+        texts.append(
+            f"{share:.0%} of the time are decode steps without a FULL CUDA graph: {worst.requests} requests of "
+            f"{plan.drafts + 1} tokens are {worst.rows} rows, add {size} to the capture sizes (they count "
+            f"{plan.capture_unit}) and raise their limit if it is lower"
+        )
+    share = sum(one.ragged_ms for one in found) / all_ms
+    if share >= LEAST_MISSED:
+        texts.append(
+            f"{share:.0%} of the time are decode steps whose drafts a budget cut: no FULL CUDA graph fits them"
+        )
+    return texts
 
 
 def _share_beyond_depth(replications: Sequence[ArmReplication], arm: Mapping[str, Any]) -> float:

@@ -75,6 +75,10 @@ class AffineStepCosts:
         beyond = np.full(len(context_tokens), decodes > self.max_decode_batch)
         return RoundTable(table, beyond, GraphMode.NONE)
 
+    def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
+        """A target pass over nothing but one prompt chunk; logits cost nothing apart here."""
+        return self.target_ms(rows, context_tokens)
+
     def target_ms(self, rows: int, context_tokens: int) -> float:
         """One pass of the target over `rows` rows; a pass without rows is not run."""
         if not rows:

@@ -28,7 +28,8 @@ from ..inputs.model_dims import ModelDims, eagle_head
 from .analytic_notes import not_modelled, notes
 from .assumptions import Assumptions
 from .devices import Device
-from .grid_points import grid_points
+from .grid_points import Along, grid_points
+from .prefill_attention import pairs
 from .roofline import LAYER_BYTES, Dtype, ModelRoofline
 
 CAPTURE_LIMIT = 512
@@ -175,7 +176,8 @@ def _decode_attention(target: ModelRoofline) -> DecodeAttention:
 
 def _prefill_attention(target: ModelRoofline) -> PrefillAttention:
     ms = target.prefill_attention_ms
-    chunks = grid_points([partial(ms, start=start) for start in (0, 1024, 8192, MOST_CONTEXT)], [1, 64, MOST_ROWS])
+    by_chunk = [Along(partial(ms, start=start), partial(pairs, start=start)) for start in (0, 1024, 8192, MOST_CONTEXT)]
+    chunks = grid_points(by_chunk, [1, 64, MOST_ROWS])
     starts = grid_points([partial(ms, chunk) for chunk in (1, 16, 128, 1024, MOST_ROWS)], [0, 1024, MOST_CONTEXT])
     table = [[_rounded(ms(chunk, start)) for start in starts] for chunk in chunks]
     return PrefillAttention(chunk=chunks, start=starts, ms=table)

@@ -15,5 +15,5 @@ def compile_costs(calibration: Calibration, num_speculative_tokens: int) -> Step
     if isinstance(costs, AffineCosts):
         return AffineStepCosts(costs, calibration.fitted_range)
     if isinstance(costs, TableCosts):
-        return TableStepCosts(costs, num_speculative_tokens)
+        return TableStepCosts(costs, num_speculative_tokens, calibration.name)
     return RoundStepCosts(costs)

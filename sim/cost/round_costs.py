@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..inputs.calibration import RoundCosts
+from .curve import bracket
 from .step_costs import Floats, GraphMode, RoundTable, StepShape, StepTerms
 
 
@@ -31,8 +34,8 @@ class RoundStepCosts:
     def _look_up(self, batch: float, drafts: float) -> tuple[float, bool]:
         columns = [_over_drafts(self._drafts[~np.isnan(row)], row[~np.isnan(row)], drafts) for row in self._rows]
         ms, beyond_batch = _over_batch(self._batch, np.array([ms for ms, _ in columns]), batch)
-        nearest = min(int(np.searchsorted(self._batch, batch)), len(columns) - 1)
-        return ms, beyond_batch or columns[nearest][1]
+        low, high, _ = bracket(self._batch.tolist(), batch)
+        return ms, beyond_batch or columns[low][1] or columns[high][1]
 
     def terms(self, shape: StepShape, draft_passes: int) -> StepTerms:
         """Cost of a step: a round of its decodes, and its prompt rows on top."""
@@ -52,22 +55,36 @@ class RoundStepCosts:
         phases[1] = phases[2] = ms
         return RoundTable(phases, np.full(len(context_tokens), beyond), GraphMode.NONE)
 
-    def target_ms(self, rows: int, context_tokens: int) -> float:
-        """One pass of the target over one prompt chunk."""
+    def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
+        """A target pass over nothing but one prompt chunk."""
         return self.round_ms(1, 0)[0] + self._prompt_row_ms * rows
 
 
 def _over_drafts(points: Floats, values: Floats, drafts: float) -> tuple[float, bool]:
-    """Linear between measured draft lengths; outside, from the nearest along the mean slope of all of them.
+    """Time of one batch row at any draft length; between whole ones linear."""
+    below = math.floor(drafts)
+    ms, beyond = _at_drafts(points, values, below)
+    if below == drafts:
+        return ms, beyond
+    above_ms, above_beyond = _at_drafts(points, values, below + 1)
+    return ms + (above_ms - ms) * (drafts - below), beyond or above_beyond
+
+
+def _at_drafts(points: Floats, values: Floats, drafts: int) -> tuple[float, bool]:
+    """Linear between measured draft lengths of at least 1; outside, from the nearest along the mean slope of them all.
 
     Every further draft adds one serial pass and one verified row: the mean slope is steadier than that of two points.
+    The step from none to one is another matter, it brings the drafter as such; so 0 is a point of its own.
     """
+    drafting = points >= 1
+    if drafts == 0 or not drafting.any():
+        measured = bool(points[0] == 0)
+        return float(values[0]), not (measured and drafts == 0)
+    points, values = points[drafting], values[drafting]
     if points[0] <= drafts <= points[-1]:
         return float(np.interp(drafts, points, values)), False
-    if len(points) == 1:
-        return float(values[0]), True
     nearest = 0 if drafts < points[0] else -1
-    slope = float(np.polyfit(points, values, 1)[0])
+    slope = float(np.polyfit(points, values, 1)[0]) if len(points) > 1 else 0.0
     return float(values[nearest]) + slope * (drafts - float(points[nearest])), True
 
 

@@ -66,8 +66,8 @@ class StepCosts(Protocol):
     def rounds(self, decodes: int, drafts: int, context_tokens: Floats, draft_passes: int) -> RoundTable:
         """Cost of several steps that are rounds of the same requests; the same numbers as `terms` gives one by one."""
 
-    def target_ms(self, rows: int, context_tokens: int) -> float:
-        """One pass of the target over one prompt chunk of `rows` rows, `context_tokens` of it computed before."""
+    def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
+        """A target pass over nothing but one prompt chunk; `finishes`: its last row has logits."""
 
 
 class RoundTable(NamedTuple):

@@ -177,7 +177,8 @@ class Replica:
             if not decodes:
                 row.prefill_passes += 1
                 if row.first_token_step < 0:
-                    row.own_prefill_ms += self._costs.target_ms(tokens, start)
+                    finishes = start + tokens >= row.known_tokens
+                    row.own_prefill_ms += self._costs.chunk_ms(tokens, start, finishes)
 
     def _end(self, row: Row, step: int, delivered_ms: float) -> None:
         self.core.segments.close(row, step)

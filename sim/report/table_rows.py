@@ -90,8 +90,14 @@ def _ratio_text(entry: dict[str, Any]) -> str:
 
 
 def time_share_rows(arms: dict[str, Arm]) -> list[Row]:
-    """Share of a request's time by phase, arrival to last token; a column sums to 100 %."""
-    return [(label, [percent_text(arm["time_share"][phase]) for arm in arms.values()]) for phase, label in PHASES]
+    """Share of a request's time by phase, which sum to 100 %; then that of the steps by CUDA graph mode, if known."""
+    rows = [(label, [percent_text(arm["time_share"][phase]) for arm in arms.values()]) for phase, label in PHASES]
+    modes = [arm.get("graph_mode_share") or {} for arm in arms.values()]
+    if any(modes):
+        names = ("full", "piecewise", "eager")
+        rows += [(f"steps in {name} graphs", [percent_text(one.get(name)) for one in modes]) for name in names[:2]]
+        rows.append(("eager steps", [percent_text(one.get(names[2])) for one in modes]))
+    return rows
 
 
 def marginal_rows(arm: Arm) -> list[Row]:

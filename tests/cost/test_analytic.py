@@ -23,8 +23,9 @@ from sim.cost.context_lines import DecodeAttentionTable, NarrowPassTable
 from sim.cost.curve import CompiledCurve
 from sim.cost.devices import DEVICES, device_key
 from sim.cost.grid_points import grid_points
+from sim.cost.prefill_attention import PrefillAttentionTable
 from sim.cost.roofline import ModelRoofline, combined_ms, expected_experts
-from sim.cost.table_costs import PrefillAttentionTable, SamplingTable
+from sim.cost.table_costs import SamplingTable
 from sim.inputs.model_dims import load_model_dims
 
 CONFIGS = Path(__file__).resolve().parents[1] / "data" / "model_configs"

@@ -16,6 +16,7 @@ SWEEP = {
     "eagle3": ([2.36, 2.79, 3.08, 3.32, 3.46, 3.54], [4.32, 4.09, 4.05, 4.13, 4.20, 4.29]),
 }
 DRAFTS = [2, 3, 4, 5, 6, 7]
+VANILLA_TPOT_MS = 7.07  # a round without drafts commits one token
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "cases" / "published.jsonl"
 
 
@@ -40,7 +41,7 @@ def test_a_left_out_draft_length_is_predicted_and_still_well_chosen(method, left
     lengths, tpot = (np.array(values) for values in SWEEP[method])
     measured = lengths * tpot
     kept = [i for i, k in enumerate(DRAFTS) if k != left_out]
-    costs = rounds([DRAFTS[i] for i in kept], [[measured[i] for i in kept]])
+    costs = rounds([0, *(DRAFTS[i] for i in kept)], [[VANILLA_TPOT_MS, *(measured[i] for i in kept)]])
     predicted = np.array([costs.round_ms(1, float(k))[0] for k in DRAFTS])
     i = DRAFTS.index(left_out)
     assert predicted[i] == pytest.approx(measured[i], rel=0.03)
@@ -49,12 +50,21 @@ def test_a_left_out_draft_length_is_predicted_and_still_well_chosen(method, left
 
 
 def test_missing_cells_follow_their_neighbours_and_edges_are_extrapolated():
-    costs = rounds([0, 1, 3], [[5.0, 6.0, 8.0], [7.0, 9.0, None]], batch=(1, 9))
+    costs = rounds([0, 1, 3, 5], [[5.0, 6.0, 8.0, 10.0], [7.0, 9.0, 12.0, None]], batch=(1, 9))
     assert costs.round_ms(1, 1.0) == (6.0, False)
     assert costs.round_ms(1, 2.0) == (7.0, False)
+    assert costs.round_ms(1, 0.5) == (5.5, False)
     assert costs.round_ms(5, 1.0) == (7.5, False)
-    assert costs.round_ms(9, 3.0) == (pytest.approx(13.0), True)
+    assert costs.round_ms(9, 5.0) == (pytest.approx(15.0), True)
+    assert costs.round_ms(2, 5.0)[1]  # rests on the extrapolated cell of batch 9 too
     assert costs.round_ms(17, 0.0) == (9.0, True)
+
+
+def test_no_drafts_are_a_point_of_their_own():
+    # The first draft brings the drafter, so the way from 0 to the shortest measured draft is not a straight line.
+    costs = rounds([0, 3, 4, 5], [[5.0, 11.0, 12.0, 13.0]])
+    assert costs.round_ms(1, 0.0) == (5.0, False)
+    assert costs.round_ms(1, 2.0) == (pytest.approx(10.0), True)
 
 
 def test_prompt_rows_come_on_top():
@@ -62,4 +72,4 @@ def test_prompt_rows_come_on_top():
     terms = costs.terms(StepShape(1, 3, 100, [(1000, 0)], 1, 1000), 3)
     assert (terms.target, terms.target_decode) == (28.0, 8.0)
     assert costs.terms(StepShape(0, 0, 0, [(1000, 0)], 1, 1000), 3).target == 25.0
-    assert costs.target_ms(1000, 0) == 25.0
+    assert costs.chunk_ms(1000, 0, True) == 25.0

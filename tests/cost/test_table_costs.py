@@ -71,6 +71,36 @@ def test_between_the_points_it_is_within_one_percent(batch, drafts, context):
     assert costs.dense[GraphMode.FULL].at(rows) == pytest.approx(dense_ms(rows), rel=0.01)
 
 
+@given(st.integers(1, 4096), st.integers(0, 16384))
+def test_causal_prefill_attention_is_within_one_percent(chunk, start):
+    assert compiled().prefill.of(chunk, start) == pytest.approx(prefill_attention_ms(chunk, start), rel=0.01)
+
+
+@pytest.mark.parametrize("term", ["head", "kv_update", "host"])
+def test_any_term_beyond_its_table_counts(term):
+    short = {"rows": [1, 2], "ms": [0.1, 0.2]}
+    assert not decode(compiled(**{term: short}), 1, 0, 100).extrapolated
+    far = compiled(**{term: short})
+    assert decode(far, 8, 0, 100).extrapolated
+    assert far.rounds(8, 0, np.array([800.0]), 0).extrapolated.all()
+
+
+def test_sampling_beyond_its_grid_counts():
+    small = {"batch": [1, 4], "query": [1, 2], "ms": [[0.1, 0.2], [0.3, 0.4]]}
+    assert not decode(compiled(1, sampling=small), 4, 1, 100).extrapolated
+    assert decode(compiled(1, sampling=small), 5, 1, 100).extrapolated
+    assert decode(compiled(2, sampling=small), 4, 2, 100).extrapolated
+
+
+def test_an_unfinished_chunk_has_no_logits_and_no_parallel_draft():
+    costs = compiled()
+    assert costs.chunk_ms(256, 0, True) - costs.chunk_ms(256, 0, False) == pytest.approx(head_ms(1))
+    alone = costs.terms(StepShape(0, 0, 0, [(256, 0)], 0, 0), 1)
+    assert alone.target == pytest.approx(costs.chunk_ms(256, 0, False))
+    block = {"kind": "parallel", "block": 8, "one_pass": {"rows": [8, 1024], "ms": [1.0, 3.0]}}
+    assert compiled(draft=block).terms(StepShape(0, 0, 0, [(256, 0)], 0, 0), 1).draft == 0
+
+
 @given(st.integers(1, 300), st.integers(0, 7), st.lists(st.integers(1, 12000), min_size=1, max_size=6))
 def test_many_rounds_cost_what_single_ones_do(batch, drafts, contexts):
     costs = compiled(drafts)

@@ -118,3 +118,18 @@ def test_calibration_error_is_told():
     assert "calibration: h100 (published, held-out error: median 3.10 %, p95 8.00 %)" in caveats(told)
     told["calibration"]["heldout"]["p95_percent"] = None
     assert "calibration: h100 (published, held-out error: median 3.10 %)" in caveats(told)
+
+
+def test_graph_modes_are_shown_where_the_calibration_knows_them():
+    from sim.report.table_rows import time_share_rows
+
+    shares = dict.fromkeys(
+        ("waiting", "prefill", "drafting", "verification", "sampling", "kv_update", "host", "prefill_interference"),
+        0.125,
+    )
+    plain = {"time_share": shares, "graph_mode_share": None}
+    known = {"time_share": shares, "graph_mode_share": {"full": 0.25, "piecewise": 0.0, "eager": 0.75}}
+    assert len(time_share_rows({"a": plain})) == 8
+    rows = dict(time_share_rows({"a": plain, "b": known}))
+    assert rows["eager steps"] == ["-", "75 %"]
+    assert rows["steps in full graphs"] == ["-", "25 %"]
