@@ -134,7 +134,7 @@ def _warnings(calibration: Calibration, step: StepParts, plain: StepParts) -> li
     if isinstance(calibration.costs, TableCosts) and calibration.costs.graphs and step.graph == "eager":
         warnings.append(
             f"no captured size holds {step.rows} rows at {1 + step.drafts} a request, so the step runs eagerly: "
-            f"capture {step.rows} or more"
+            f"capture {step.rows}"
         )
     if step.extrapolated or plain.extrapolated:
         warnings.append("this step lies beyond the calibrated range")

@@ -11,13 +11,14 @@ from ..cost.table_costs import TableStepCosts
 from ..inputs.calibration import Calibration, TableCosts
 from ..inputs.numbers import MAX_SPECULATIVE_TOKENS
 
-CAPTURED_RISE = 1.02  # from one captured size to the next; less is noise
+CAPTURED_RISE = 1.02  # of a captured size over the one that this step is padded to; less is noise
 CURVE_RISE = 1.05  # from one measured point to the next, and by more than the rows grow: a tile edge, not more work
 
 
 class Stair(NamedTuple):
     """The last rows before a stair, the dense part's cost before and after it, and the graph mode after it.
 
+    before_ms: at a captured size, the cost of this step; in eager mode, of the last rows before a tile edge.
     more_requests, more_drafts: how many more of each, alone, fit before it.
     """
 
@@ -59,15 +60,14 @@ def captured_sizes(costs: TableStepCosts, mode: GraphMode) -> list[int]:
 
 
 def _captured_stair(costs: TableStepCosts, mode: GraphMode, sizes: list[int], query: int) -> Stair | None:
-    name = mode.name.lower()
+    """Against the size of this step, not step by step: many small rises make a large one. sizes[0]: this step's."""
+    dense, now_ms = costs.dense[mode], costs.dense[mode].at(sizes[0])
     for last, larger in pairwise(sizes):
-        before_ms, after_ms = costs.dense[mode].at(last), costs.dense[mode].at(larger)
-        if after_ms > CAPTURED_RISE * before_ms:
-            return Stair(last, before_ms, after_ms, name, 0, 0)
+        if dense.at(larger) > CAPTURED_RISE * now_ms:
+            return Stair(last, now_ms, dense.at(larger), mode.name.lower(), 0, 0)
     requests = sizes[-1] // query + 1  # one more than any graph of this mode takes
     mode_after, padded = costs.graphs.launch(requests, requests * query, 0)
-    after_ms = costs.dense[mode_after].at(padded)
-    return Stair(sizes[-1], costs.dense[mode].at(sizes[-1]), after_ms, mode_after.name.lower(), 0, 0)
+    return Stair(sizes[-1], now_ms, costs.dense[mode_after].at(padded), mode_after.name.lower(), 0, 0)
 
 
 def _tile_edge(costs: TableStepCosts, table: TableCosts, mode: GraphMode, rows: int) -> Stair | None:

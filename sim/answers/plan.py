@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..acceptance.dashboard import DASHBOARD_WARNING
 from ..cost.compile import compile_costs
 from ..cost.step_costs import StepCosts
+from ..cost.table_costs import TableStepCosts
 from ..engine.core import idle_scheduler
 from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm, resolve_arms
@@ -31,6 +32,9 @@ WHOLE_ROUNDS = (
 )
 
 
+FREE_CONTEXT = "where it is missing, long contexts cost nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class ArmPlan:
     """One arm, ready to run in any process."""
@@ -39,6 +43,11 @@ class ArmPlan:
     slices: tuple[Slice, ...]
     settings: EngineSettings
     costs: StepCosts
+
+    @property
+    def capture_unit(self) -> str | None:
+        """What sizes of CUDA graphs count, tokens or requests; None where the costs know no FULL graphs."""
+        return self.costs.capture_unit if isinstance(self.costs, TableStepCosts) else None
 
     @property
     def drafts(self) -> int:
@@ -87,7 +96,9 @@ def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Pro
     if settings.num_speculative_tokens and isinstance(costs, TableCosts) and costs.draft is None:
         what, rule = f"{arm.calibration.name} knows no drafter", "drafting is never free"
         remedy = "take a calibration with one, or remove speculation"
-        return [loaded.problem("calibration", f"arm {arm.name}: {what}", rule, remedy)]
+        own = f"arms.{arm.name}.calibration"
+        field = own if own in loaded.calibrations else "calibration"
+        return [loaded.problem(field, f"arm {arm.name}: {what}", rule, remedy)]
     if settings.num_gpu_blocks is not None and settings.num_gpu_blocks < 2:
         what = f"arm {arm.name}: {settings.num_gpu_blocks} KV blocks are left beside the weights"
         rule, remedy = "at least 2 are needed", "raise gpu_memory_utilization or take a larger GPU"
@@ -138,6 +149,12 @@ def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> list[str]:
         warnings.append(NO_RESTART_EFFECT)
     if any(isinstance(arm.calibration.costs, RoundCosts) for arm in drafting):
         warnings.append(WHOLE_ROUNDS)
+    for arm in arms:
+        costs = arm.calibration.costs
+        if isinstance(costs, TableCosts) and (costs.decode_attention is None or costs.prefill_attention is None):
+            warnings.append(
+                f"calibration {arm.calibration.name} has no table of attention for every pass: {FREE_CONTEXT}"
+            )
     for calibration in (arm.calibration for arm in arms):
         if calibration.kind != "affine" and calibration.heldout is None:
             warnings.append(f"calibration {calibration.name} is {calibration.kind}; its held-out error is not known")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from .calibrate_analytic import analytic
+from .calibrate_analytic import analytic, refuse_output
 
 
 @click.group(no_args_is_help=False, invoke_without_command=True)
@@ -41,6 +41,7 @@ def show_calibration(reference: str, as_json: bool, plot: str | None) -> str:
 
     document = shown_calibration(reference)
     if plot is not None:
+        refuse_output(plot, "--plot", [document["file"]])
         write_step_plot(document, Path(plot))
     return json_text(document) if as_json else show_text(document)
 

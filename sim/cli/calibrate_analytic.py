@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,7 @@ def analytic(
     from ..report.calibration_json import calibration_json
 
     paths = [model] if draft_model is None else [model, draft_model]
+    refuse_output(out, "--out", paths)
     device, loaded = _inputs(gpu, dtype, paths, eagle, tensor_parallel)
     target, target_name = loaded[0], _model_name(model, loaded[0])
     draft, draft_name = None, None
@@ -77,7 +79,7 @@ def _inputs(
     if eagle and len(paths) > 1:
         what, rule = "stands beside --draft-model", "a calibration has one draft"
         problems.append(_problem("--eagle", what, rule, "leave one of them out"))
-    loaded, more = _load(paths, tensor_parallel)
+    loaded, more = _load(paths, tensor_parallel, dtype)
     if device is None or problems or more:
         raise InputError([*problems, *more])
     return device, loaded
@@ -98,10 +100,10 @@ def _device(gpu: str, dtype: str | None) -> tuple[Device | None, list[Problem]]:
     return device, []
 
 
-def _load(paths: list[str], tensor_parallel: int) -> tuple[list[LoadedModel], list[Problem]]:
+def _load(paths: list[str], tensor_parallel: int, dtype: str | None) -> tuple[list[LoadedModel], list[Problem]]:
     """The models, or what is wrong with any of them."""
     from ..inputs.errors import InputError
-    from ..inputs.model_dims import load_model_dims, tensor_parallel_findings
+    from ..inputs.model_dims import dtype_problems, load_model_dims, tensor_parallel_findings
 
     loaded: list[LoadedModel] = []
     problems: list[Problem] = []
@@ -112,6 +114,7 @@ def _load(paths: list[str], tensor_parallel: int) -> tuple[list[LoadedModel], li
             problems += error.problems
             continue
         loaded.append(one)
+        problems += dtype_problems(one) if dtype is None else []
         problems += [one.problem(finding) for finding in tensor_parallel_findings(one.dims, tensor_parallel)]
     return loaded, problems
 
@@ -149,16 +152,35 @@ def _today() -> str:
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
 
-def _written(text: str, path: Path) -> str:
-    """Put the text into a file, whole or not at all; what to say about it."""
+def refuse_output(path: str | None, option: str, inputs: Sequence[str | Path]) -> None:
+    """Raises InputError where a file to be written is a pipe, a device or a folder, or one of the files read."""
     from ..inputs.errors import InputError, Problem
     from ..inputs.wording import one_line
 
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp") if path.name else path
+    what = ""
     try:
+        if path is not None and os.path.exists(path):
+            if not os.path.isfile(path):
+                what, rule = "is no regular file", f"{option} makes a file or replaces one"
+            elif any(os.path.exists(one) and os.path.samefile(path, one) for one in inputs):
+                what, rule = "is one of the files read", "what is read is never written over"
+    except (OSError, ValueError):  # told where it is written
+        return
+    if what:
+        raise InputError([Problem(one_line(str(path)), 1, 1, option, what, rule, "give another path")])
+
+
+def _written(text: str, path: Path) -> str:
+    """Put the text into a file, whole or not at all, behind a link into what it names; what to say about it."""
+    from ..inputs.errors import InputError, Problem
+    from ..inputs.wording import one_line
+
+    try:
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             temporary.write_text(text, encoding="utf-8")
-            os.replace(temporary, path)
+            os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
     except (OSError, ValueError) as error:

@@ -54,7 +54,8 @@ class FileAffineCosts(AffineCosts):
 
 
 Axis = Annotated[list[Count], Field(min_length=1, max_length=100_000)]
-Times = Annotated[list[NonNegative], Field(min_length=1, max_length=100_000)]
+Milliseconds = Annotated[NonNegative, Field(le=1e7)]
+Times = Annotated[list[Milliseconds], Field(min_length=1, max_length=100_000)]
 Grid = Annotated[list[Times], Field(min_length=1, max_length=10_000)]
 Cube = Annotated[list[Grid], Field(min_length=1, max_length=10_000)]
 
@@ -131,8 +132,8 @@ class LookupDraft(Part):
     """N-gram or suffix look-up on the CPU: no pass of a model."""
 
     kind: Literal["lookup"]
-    fixed_ms: NonNegative = 0.0
-    per_request_us: NonNegative = 0.0
+    fixed_ms: Milliseconds = 0.0
+    per_request_us: Cost = 0.0
 
 
 class Graphs(Part):
@@ -151,10 +152,10 @@ class Graphs(Part):
 class Roofline(Part):
     """Physics of the dense part, to scale by beyond the measured rows: max(weight_bytes / BW, rows * flops / F)."""
 
-    weight_bytes: Positive
-    flops_per_row: Positive
-    bandwidth_gb_per_s: Positive
-    tflop_per_s: Positive
+    weight_bytes: Annotated[Positive, Field(le=1e15)]
+    flops_per_row: Annotated[Positive, Field(le=1e18)]
+    bandwidth_gb_per_s: Annotated[Positive, Field(le=1e9)]
+    tflop_per_s: Annotated[Positive, Field(le=1e9)]
 
 
 class WholeStep(Part):
@@ -163,7 +164,7 @@ class WholeStep(Part):
     batch: Count
     query: Count
     context: Count
-    ms: Positive
+    ms: Annotated[Positive, Field(le=1e7)]
 
 
 class TableCosts(Part):
@@ -192,8 +193,10 @@ class RoundCosts(Part):
     form: Literal["rounds"]
     batch: Axis
     drafts: Annotated[list[DraftLength], Field(min_length=1, max_length=65)]
-    ms: Annotated[list[Annotated[list[Positive | None], Field(min_length=1)]], Field(min_length=1)]
-    prefill_per_token_us: NonNegative = 0.0
+    ms: Annotated[
+        list[Annotated[list[Annotated[Positive, Field(le=1e7)] | None], Field(min_length=1)]], Field(min_length=1)
+    ]
+    prefill_per_token_us: Cost = 0.0
 
 
 class Provenance(Part):

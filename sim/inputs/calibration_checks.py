@@ -23,7 +23,7 @@ from .calibration import (
     WholeStep,
 )
 from .checks import costs_nothing
-from .plausible_times import time_findings
+from .plausible_times import size_findings, time_findings
 from .source import Finding
 from .validation import MOST_FINDINGS
 from .wording import listed
@@ -51,19 +51,21 @@ def calibration_findings(data: Mapping[str, Any]) -> list[Finding]:
 
 
 def other_model_findings(calibrations: Mapping[str, Calibration]) -> Iterator[Finding]:
-    """Arms of a lossless comparison whose calibration is of another target than the scenario's.
+    """Calibrations of a lossless comparison that are of another target than the first that names one.
 
-    calibrations: by the path of the reference, `calibration` or `arms.NAME.calibration`.
+    calibrations: by the path of the reference, `calibration` or `arms.NAME.calibration`. The former is first.
     """
-    common = calibrations.get("calibration")
-    for path, calibration in calibrations.items():
-        if common is None or common.models is None or calibration.models is None:
-            continue
-        own, expected = calibration.models.target, common.models.target
+    fields = sorted(calibrations, key=lambda field: field != "calibration")
+    targets = [(field, models.target) for field in fields if (models := calibrations[field].models) is not None]
+    if not targets:
+        return
+    first, expected = targets[0]
+    whose = "the scenario's" if first == "calibration" else f"that of {first.split('.')[1]}"
+    for field, own in targets[1:]:
         if own.casefold() != expected.casefold():
-            what = f"{calibration.name} is a calibration of {own}, the scenario's is of {expected}"
+            what = f"{calibrations[field].name} is a calibration of {own}, {whose} is of {expected}"
             rule = "under lossless another model does not give the same outputs"
-            yield Finding(path, what, rule, "take a calibration of the same target or set quality.contract: lossy")
+            yield Finding(field, what, rule, "take a calibration of the same target or set quality.contract: lossy")
 
 
 def _valid(adapter: TypeAdapter[Any], raw: Any) -> Any:
@@ -78,6 +80,7 @@ def _findings(
 ) -> Iterator[Finding]:
     if memory is not None:
         yield from _memory(memory)
+    yield from size_findings(memory, costs.roofline if isinstance(costs, TableCosts) else None)
     if costs is None:
         return
     if isinstance(costs, AffineCosts) and costs_nothing(costs):

@@ -40,7 +40,10 @@ class InputError(SpecsimError):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        super().__init__(self.problems)  # as its only argument: pickle and simpy make the error anew from its arguments
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
 
 
 class OutsideCalibrationError(SpecsimError):

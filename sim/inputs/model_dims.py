@@ -9,18 +9,39 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from .errors import InputError, Problem
 from .numbers import Count, TokensOrNone
 from .source import Finding, Source, decode, read_bytes
 from .validation import validated
+from .wording import shown
 from .yaml_text import parse_mapping
 
 MAX_CONFIG_BYTES = 4_000_000
-_NAMES_OF_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+_NAMES = {
+    "num_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "num_experts_per_tok": ("num_experts_per_tok", "moe_k"),
+    "n_shared_experts": ("n_shared_experts", "moe_num_shared_experts"),
+    "first_k_dense_replace": ("first_k_dense_replace", "moe_layer_start_index"),
+    "torch_dtype": ("torch_dtype", "dtype"),
+}
+_DTYPES_OF_16_BIT = ("bfloat16", "float16")
+_EXPERTS_EVERY = (
+    "decoder_sparse_step",
+    "moe_layer_freq",
+    "interleave_moe_layer_step",
+    "moe_layer_interval",
+    "expert_layer_period",
+)
+_ATTENTION_IN_SOME = ("full_attention_interval", "attn_layer_period", "hybrid_override_pattern")
 _NoneIsZero = BeforeValidator(lambda value: 0 if value is None else value)
 CountOrNone = Annotated[TokensOrNone, _NoneIsZero]
+
+
+def _any_of(name: str) -> Any:
+    """The key under each name that model families give it."""
+    return Field(validation_alias=AliasChoices(*_NAMES[name]))
 
 
 class ModelDims(BaseModel):
@@ -39,14 +60,23 @@ class ModelDims(BaseModel):
     head_dim: Count | None = None
     vocab_size: Count
     tie_word_embeddings: bool = True  # as transformers reads a config that does not say
-    num_experts: Annotated[CountOrNone, Field(validation_alias=AliasChoices(*_NAMES_OF_EXPERTS))] = 0
-    num_experts_per_tok: CountOrNone = 0
+    num_experts: Annotated[CountOrNone, _any_of("num_experts")] = 0
+    num_experts_per_tok: Annotated[CountOrNone, _any_of("num_experts_per_tok")] = 0
     moe_intermediate_size: Count | None = None
-    n_shared_experts: CountOrNone = 0
+    n_shared_experts: Annotated[CountOrNone, _any_of("n_shared_experts")] = 0
     shared_expert_intermediate_size: CountOrNone = 0
-    first_k_dense_replace: CountOrNone = 0
+    first_k_dense_replace: Annotated[CountOrNone, _any_of("first_k_dense_replace")] = 0
     mlp_only_layers: list[int] | None = None
-    torch_dtype: Annotated[str | None, Field(validation_alias=AliasChoices("torch_dtype", "dtype"))] = None
+    torch_dtype: Annotated[str | None, _any_of("torch_dtype")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_that_is_given(cls, data: Any) -> Any:
+        """A key that is null stands back for another name of it."""
+        names = {name for several in _NAMES.values() for name in several}
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in names}
 
     @property
     def head_width(self) -> int:
@@ -150,8 +180,8 @@ def load_model_dims(path: Path) -> LoadedModel:
     nested = source.data.get("text_config")
     prefix = "text_config." if isinstance(nested, dict) else ""
     data: dict[str, Any] = nested if isinstance(nested, dict) else source.data
-    if prefix and "tie_word_embeddings" in source.data:
-        data = {"tie_word_embeddings": source.data["tie_word_embeddings"], **data}
+    if prefix:
+        data = _with_shared(data, source.data)
     dims, findings = validated(ModelDims, data)
     findings += _not_modelled(data)
     if dims is not None:
@@ -160,6 +190,34 @@ def load_model_dims(path: Path) -> LoadedModel:
     if dims is None or problems:
         raise InputError(problems)
     return LoadedModel(dims, source, prefix)
+
+
+def _with_shared(nested: dict[str, Any], whole: dict[str, Any]) -> dict[str, Any]:
+    """What a multimodal model says of all its parts counts where its text part says nothing."""
+    dtypes = _NAMES["torch_dtype"]
+    given = any(nested.get(name) is not None for name in dtypes)
+    shared = ["tie_word_embeddings", *(() if given else dtypes)]
+    own = {key: value for key, value in nested.items() if value is not None or key not in shared}
+    return {key: whole[key] for key in shared if key in whole} | own
+
+
+def dtype_problems(model: LoadedModel) -> list[Problem]:
+    """Weights that are neither bf16 nor fp16 as the file says: how many bytes they take has to be given."""
+    whole = model.source.data
+    places = [(model.prefix, whole["text_config"] if model.prefix else whole), ("", whole)]
+    rule = "weights have 16 bits unless --dtype is given"
+    found = []
+    for prefix, data in places:
+        if data.get("quantization_config"):
+            what, remedy = (
+                "quantised weights of a width that is not read",
+                "say `--dtype fp8` or `--dtype bf16`",
+            )
+            found.append(Finding(f"{prefix}quantization_config", what, rule, remedy))
+    given = [(prefix + name, data[name]) for prefix, data in places for name in _NAMES["torch_dtype"] if data.get(name)]
+    if given and given[0][1] not in (*_DTYPES_OF_16_BIT, "auto"):
+        found.append(Finding(given[0][0], f"weights in {shown(given[0][1])}", rule, "say `--dtype bf16`"))
+    return [model.source.problem(finding) for finding in dict.fromkeys(found)]
 
 
 def _prefixed(finding: Finding, prefix: str) -> Finding:
@@ -215,13 +273,23 @@ def _not_modelled(data: dict[str, Any]) -> list[Finding]:
         found.append(
             Finding("kv_lora_rank", "latent attention", "KV and attention are modelled as grouped heads", remedy)
         )
-    for key in ("decoder_sparse_step", "moe_layer_freq", "interleave_moe_layer_step"):
+    every = "all layers after the first dense ones have experts"
+    for key in _EXPERTS_EVERY:
         if data.get(key) not in (None, 1):
-            what = "experts in some layers only"
-            found.append(Finding(key, what, "all layers after the first dense ones have experts", remedy))
+            found.append(Finding(key, "experts in some layers only", every, remedy))
+    if data.get("moe_layer_end_index") not in (None, -1, *_last_layer(data)):
+        found.append(Finding("moe_layer_end_index", "dense layers at the end", every, remedy))
+    for key in _ATTENTION_IN_SOME:
+        if data.get(key) not in (None, 1):
+            found.append(Finding(key, "layers without attention", "every layer is a decoder layer", remedy))
     kinds = data.get("layer_types")
     if isinstance(kinds, list) and any(kind not in ("full_attention", "sliding_attention") for kind in kinds):
         found.append(Finding("layer_types", "layers without attention", "every layer is a decoder layer", remedy))
     if data.get("is_encoder_decoder") is True:
         found.append(Finding("is_encoder_decoder", "an encoder", "models are decoder-only", remedy))
     return found
+
+
+def _last_layer(data: dict[str, Any]) -> tuple[int, ...]:
+    layers = data.get("num_hidden_layers")
+    return (layers - 1,) if isinstance(layers, int) else ()

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .calibration import AffineCosts, MemoryBudget, Roofline, RoundCosts, TableCosts
+from .calibration import (
+    AffineCosts,
+    ChainDraft,
+    DecodeAttention,
+    MemoryBudget,
+    ParallelDraft,
+    Roofline,
+    RoundCosts,
+    TableCosts,
+)
 from .source import Finding
 
 FASTEST_GB_PER_S = 8000.0  # memory of one B200, the fastest of the GPUs that serve today
@@ -15,11 +25,18 @@ MOST_TIMES_ROOFLINE = 300.0  # launches dominate small models; a wrong unit is 1
 LEAST_MS, MOST_MS = 1e-3, 1e5
 SLOW_MS, SLOW_FACTOR = 50.0, 1000.0  # a pass may take that long beside, and that much longer than, reading its weights
 AFFINE_ROWS = 1024
+MOST_TIMES_DENSE = 30.0  # of any other term beside the dense pass of as many rows
+MOST_HOST_MS, MOST_HOST_TIMES_DENSE = 1000.0, 100.0
+ATTENTION_LAUNCHES_MS = 5.0  # a kernel a layer, however little it reads
+ROUNDED_MS = 0.01  # a short time may be rounded down
+MOST_AFFINE = {"target_per_token_us": 1e4, "target_per_kv_token_ns": 1e6, "host_ms": MOST_HOST_MS}
+LEAST_WEIGHT_BYTES, MOST_WEIGHT_BYTES = 1e7, 1e14
+LEAST_KV_BYTES, MOST_KV_BYTES = 1e2, 1e8
 UNITS = "check the unit: off by 1000?"
 
 
 class Pass(NamedTuple):
-    """A target pass as the file has it: where, over how many rows, how long."""
+    """A time as the file has it: where, over how many rows, how long."""
 
     path: str
     rows: int
@@ -39,8 +56,27 @@ def time_findings(
         found = found or _against_weights(passes, weight_bytes, on_cpu)
         if found:
             yield found
+    if isinstance(costs, AffineCosts):
+        yield from _affine(costs)
     if isinstance(costs, TableCosts):
         yield from _whole_steps(costs)
+        yield from _against_dense(costs)
+        if costs.decode_attention is not None and memory is not None:
+            yield from _against_kv(costs.decode_attention, memory.kv_bytes_per_token, roofline, on_cpu)
+
+
+def size_findings(memory: MemoryBudget | None, roofline: Roofline | None) -> Iterator[Finding]:
+    """Weights and KV caches that no model has."""
+    weights = (LEAST_WEIGHT_BYTES, MOST_WEIGHT_BYTES)
+    sizes = []
+    if memory is not None:
+        sizes.append(("memory.target_weight_bytes", memory.target_weight_bytes, *weights))
+        sizes.append(("memory.kv_bytes_per_token", memory.kv_bytes_per_token, LEAST_KV_BYTES, MOST_KV_BYTES))
+    if roofline is not None:
+        sizes.append(("costs.roofline.weight_bytes", roofline.weight_bytes, *weights))
+    for path, size, least, most in sizes:
+        if not least <= size <= most:
+            yield Finding(path, f"{size:g} bytes", f"models have {least:g} to {most:g}", "check the unit: bytes")
 
 
 def _columns(costs: AffineCosts | TableCosts | RoundCosts) -> Iterator[list[Pass]]:
@@ -115,3 +151,84 @@ def _whole_steps(costs: TableCosts) -> Iterator[Finding]:
         if not low <= step.ms <= high:
             what, rule = f"{step.ms:g} ms", f"the dense passes take {min(every):g} to {max(every):g} ms"
             yield Finding(f"costs.whole_steps.{place}.ms", what, rule, UNITS)
+
+
+def _affine(costs: AffineCosts) -> Iterator[Finding]:
+    for name, most in MOST_AFFINE.items():
+        value = getattr(costs, name)
+        if value > most:
+            yield Finding(f"costs.{name}", f"{value:g}", f"at most {most:g}", UNITS)
+    most_ms = MOST_TIMES_DENSE * costs.target_fixed_ms
+    if 0 < most_ms < costs.draft_fixed_ms:
+        what = f"{costs.draft_fixed_ms:g} ms for a draft pass"
+        rule = f"at most {MOST_TIMES_DENSE:g} times target_fixed_ms of {costs.target_fixed_ms:g}"
+        yield Finding("costs.draft_fixed_ms", what, rule, UNITS)
+
+
+def _against_dense(costs: TableCosts) -> Iterator[Finding]:
+    """Other terms against the dense pass at the nearest measured rows. One that is too short may be just fast."""
+    dense: dict[int, float] = {}
+    for passes in _columns(costs):
+        for one in passes:
+            dense[one.rows] = min(one.ms, dense.get(one.rows, one.ms))
+    rows = sorted(dense)
+    for name, passes in _terms(costs):
+        times = MOST_HOST_TIMES_DENSE if name == "host" else MOST_TIMES_DENSE
+        for one in passes:
+            place = bisect_left(rows, one.rows)
+            near = min(rows[max(0, place - 1) : place + 1], key=lambda row: abs(row - one.rows))
+            most = min(times * dense[near], MOST_HOST_MS if name == "host" else float("inf"))
+            if one.ms > most:
+                what = f"{one.ms:g} ms for {one.rows} rows, where the dense pass takes {dense[near]:g} ms"
+                yield Finding(one.path, what, f"at most {most:g} ms", UNITS)
+                break
+
+
+def _terms(costs: TableCosts) -> Iterator[tuple[str, list[Pass]]]:
+    """What is measured over rows or batches; narrow draft passes at their shortest context, which adds the least."""
+    curves = {"head": costs.head, "kv_update": costs.kv_update, "host": costs.host}
+    if isinstance(costs.draft, ChainDraft):
+        curves["draft.first"] = costs.draft.first
+        narrow = costs.draft.narrow
+        path = "costs.draft.narrow.ms"
+        passes = [Pass(f"{path}.{i}.0", batch, narrow.ms[i][0]) for i, batch in enumerate(narrow.batch)]
+        yield "draft.narrow", passes
+    elif isinstance(costs.draft, ParallelDraft):
+        curves["draft.one_pass"] = costs.draft.one_pass
+    for name, curve in curves.items():
+        if curve is not None:
+            points = enumerate(zip(curve.rows, curve.ms, strict=True))
+            yield name, [Pass(f"costs.{name}.ms.{i}", *point) for i, point in points]
+    if costs.sampling is not None:
+        yield (
+            "sampling",
+            [
+                Pass(f"costs.sampling.ms.{i}.{j}", batch * query, costs.sampling.ms[i][j])
+                for i, batch in enumerate(costs.sampling.batch)
+                for j, query in enumerate(costs.sampling.query)
+            ],
+        )
+
+
+def _against_kv(
+    attention: DecodeAttention, kv_bytes: float, roofline: Roofline | None, on_cpu: bool
+) -> Iterator[Finding]:
+    """Attention reads every key and value once: not faster than memory, and not for ever where there are most."""
+    gb_per_s = roofline.bandwidth_gb_per_s if roofline else FASTEST_GB_PER_S
+    last_batch, last_context = len(attention.batch) - 1, len(attention.context) - 1
+    for i, batch in enumerate(attention.batch):
+        for j, times in enumerate(attention.ms[i]):
+            for place, (context, ms) in enumerate(zip(attention.context, times, strict=True)):
+                read_ms = 1e-6 * batch * context * kv_bytes / gb_per_s
+                path = f"costs.decode_attention.ms.{i}.{j}.{place}"
+                what = f"{ms:g} ms for {batch} requests of {context} tokens, {kv_bytes:g} bytes each"
+                if (ms + ROUNDED_MS) * BANDWIDTH_MARGIN < read_ms:
+                    rule = f"reading them takes {read_ms:.3g} ms at {gb_per_s:g} GB/s"
+                    yield Finding(path, what, rule, UNITS)
+                    return
+                most_ms = ATTENTION_LAUNCHES_MS + MOST_TIMES_ROOFLINE * read_ms
+                is_largest = (i, j, place) == (last_batch, 0, last_context)
+                if is_largest and ms > most_ms and not (on_cpu and roofline is None):
+                    rule = f"at most {most_ms:.3g} ms, {MOST_TIMES_ROOFLINE:g} times as long as reading them"
+                    yield Finding(path, what, rule, UNITS)
+                    return

@@ -167,3 +167,13 @@ def test_calibrate_alone_is_its_help(capsys):
     text = answer(capsys, "calibrate")
     assert "list" in text
     assert "show" in text
+
+
+def test_a_picture_replaces_only_a_regular_file(capsys, tmp_path):
+    own = write_table(tmp_path / "own.json")
+    for wrong, what in ((tmp_path, "is no regular file"), (own, "is one of the files read")):
+        assert main(["calibrate", "show", own, "--plot", str(wrong)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith(f"{wrong}:1:1: --plot: {what}, ")
+    assert json.loads((tmp_path / "own.json").read_text())["name"] == "own"

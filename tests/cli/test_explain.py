@@ -171,6 +171,18 @@ def test_the_cliff_above_the_captured_sizes():
     assert stair.after_ms > stair.before_ms + 8
 
 
+def test_many_small_rises_are_no_free_rows():
+    """1.5 % from each size to the next, below what counts as a stair; the 25th is 43 % above the first."""
+    rows = [8 * i for i in range(1, 26)]
+    curve = {"rows": rows, "ms": [6.0 * 1.015**i for i in range(25)]}
+    eager = {"rows": rows, "ms": [20.0 * 1.015**i for i in range(25)]}
+    smooth = calibration_of(dense={"full": curve, "eager": eager}, graphs={"capture_sizes": rows}, whole_steps=[])
+    stair = next_stair(smooth, 16, 0)
+    assert (stair.last_rows, stair.more_requests, stair.graph_after) == (24, 8, "full")
+    assert (stair.before_ms, stair.after_ms) == pytest.approx((6.0 * 1.015, 6.0 * 1.015**3))
+    assert stair.more_drafts == 0  # 32 rows
+
+
 def test_an_eager_step_names_the_size_that_is_missing(scenario):
     warnings = explain(scenario, batch=80)["warnings"]
     assert any("no captured size holds 320 rows at 4 a request" in warning for warning in warnings)
@@ -179,8 +191,18 @@ def test_an_eager_step_names_the_size_that_is_missing(scenario):
 
 def test_drafting_is_never_free(scenario):
     write_table(scenario.parent / "own.json", draft=None)
-    with pytest.raises(InputError, match="knows no drafter"):
+    with pytest.raises(InputError, match="knows no drafter") as caught:
         explain(scenario)
+    assert caught.value.problems[0].field == "calibration"
+
+
+def test_a_missing_drafter_is_told_where_the_arm_takes_its_calibration(scenario):
+    write_table(scenario.parent / "other.json", draft=None)
+    scenario.write_text(scenario.read_text() + "arms: {x: {calibration: other.json}}\n")
+    with pytest.raises(InputError, match="knows no drafter") as caught:
+        explain(scenario)
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.field) == (8, "arms.x.calibration")
 
 
 def test_costs_that_are_zero_are_told(scenario):

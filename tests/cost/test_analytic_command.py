@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -94,3 +96,61 @@ def test_a_file_that_cannot_be_written(tmp_path, out):
     (found,) = problems("--gpu", "h100", "--model", EIGHT, "--out", str(tmp_path / out))
     assert found.field == "--out"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"torch_dtype": "float32"}, "torch_dtype"), ({"quantization_config": {"bits": 4}}, "quantization_config")],
+)
+def test_the_dtype_is_given_where_the_models_is_not_16_bit(tmp_path, changes, field):
+    config = tmp_path / "other.json"
+    config.write_text(json.dumps(json.loads(Path(ONE).read_text("utf-8")) | changes, indent=1), "utf-8")
+    (found,) = problems("--gpu", "h100", "--model", str(config))
+    assert (found.file, found.field) == (str(config), field)
+    assert "--dtype bf16" in found.remedy
+    assert '"dtype":"bf16"' in answer("--gpu", "h100", "--model", str(config), "--dtype", "bf16")
+
+
+def test_only_a_regular_file_is_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for out in ("pipe", "link", "."):
+        (found,) = problems("--gpu", "h100", "--model", EIGHT, "--out", str(tmp_path / out))
+        assert (found.field, found.what) == ("--out", "is no regular file")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_stays_and_its_target_is_written(tmp_path, exists):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "a.json", tmp_path / "b.json"
+    if exists:
+        target.write_text("old")
+    link.symlink_to(target)
+    assert str(link) in answer("--gpu", "h100", "--model", EIGHT, "--out", str(link))
+    assert link.is_symlink()
+    assert load(target).name == "analytic-h100-llama-3.1-8b"
+    assert [one.name for one in target.parent.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_model_is_never_written_over(tmp_path, linked):
+    config, out = tmp_path / "config.json", tmp_path / "out.json"
+    config.write_bytes(Path(ONE).read_bytes())
+    if linked:
+        out.symlink_to(config)
+    arguments = (
+        "--gpu",
+        "h100",
+        "--model",
+        EIGHT,
+        "--draft-model",
+        str(config),
+        "--out",
+        str(out if linked else config),
+    )
+    (found,) = problems(*arguments)
+    assert (found.field, found.what) == ("--out", "is one of the files read")
+    assert config.read_bytes() == Path(ONE).read_bytes()

@@ -33,7 +33,7 @@ TABLE = {
             "batch": [1, 64],
             "query": [1, 4],
             "context": [16, 1024, 4096],
-            "ms": [[[0.1, 0.1, 0.2], [0.1, 0.2, 0.3]], [[0.2, 1.0, 4.0], [0.2, 1.2, 4.4]]],
+            "ms": [[[0.1, 0.1, 0.2], [0.1, 0.2, 0.3]], [[0.2, 3.0, 12.0], [0.2, 3.2, 12.4]]],
         },
         "prefill_attention": {"chunk": [64, 2048], "start": [0, 8192], "ms": [[0.1, 0.2], [0.4, 2.0]]},
         "sampling": {"batch": [1, 64], "query": [1, 4], "ms": [[0.1, 0.1], [0.2, 0.3]]},
@@ -122,6 +122,115 @@ def test_what_is_wrong_in_a_table_is_named(path, value, field, what):
     assert any(found[0] == field and found[1].startswith(what) for found in told(changed(path, value)))
 
 
+def times_a_thousand(path, factor=1000.0):
+    """The table with every time of one term in another unit."""
+
+    def scaled(times):
+        return [scaled(one) for one in times] if isinstance(times, list) else times * factor
+
+    return changed(f"costs.{path}.ms", scaled(part(TABLE, f"costs.{path}.ms")))
+
+
+@pytest.mark.parametrize(
+    ("term", "field"),
+    [
+        ("head", "costs.head.ms.0"),
+        ("sampling", "costs.sampling.ms.0.0"),
+        ("draft.first", "costs.draft.first.ms.0"),
+        ("draft.narrow", "costs.draft.narrow.ms.0.0"),
+        ("decode_attention", "costs.decode_attention.ms.1.0.2"),
+        ("host", "costs.host.ms.1"),
+    ],
+)
+def test_each_term_in_microseconds_is_told(term, field):
+    data = times_a_thousand(term)
+    if term == "sampling":
+        data["costs"]["sampling"]["ms"] = [[200.0, 200.0], [300.0, 400.0]]
+    assert [found[0] for found in told(data)] == [field]
+    assert all("off by 1000" in finding.remedy for finding in calibration_findings(data))
+
+
+@pytest.mark.parametrize(
+    ("path", "most"),
+    [
+        ("costs.head.ms.0", 30 * 6.0),
+        ("costs.kv_update.ms.1", 30 * 10.0),
+        ("costs.sampling.ms.0.1", 30 * 6.0),  # 4 rows are nearest to 1
+        ("costs.draft.narrow.ms.1.0", 30 * 6.4),
+        ("costs.host.ms.0", 100 * 6.0),
+        ("costs.host.ms.1", 100 * 6.4),
+    ],
+)
+def test_a_term_is_held_against_the_dense_pass_of_as_many_rows(path, most):
+    assert told(changed(path, 0.99 * most)) == set()
+    assert [found[0] for found in told(changed(path, 1.01 * most))] == [path]
+    bare = changed(path, 1.01 * most)
+    del bare["memory"], bare["costs"]["roofline"]
+    assert [found[0] for found in told(bare)] == [path]
+
+
+def test_a_parallel_draft_is_held_against_the_dense_pass():
+    draft = {"kind": "parallel", "block": 4, "one_pass": {"rows": [4, 256], "ms": [1.0, 301.0]}}
+    assert [found[0] for found in told(changed("costs.draft", draft))] == ["costs.draft.one_pass.ms.1"]
+
+
+def test_a_narrow_pass_may_read_long_contexts():
+    """A draft model of its own reads the caches of a large batch for longer than a small target pass takes."""
+    assert told(changed("costs.draft.narrow.ms.1.1", 900.0)) == set()
+
+
+@pytest.mark.parametrize("roofline", [True, False])
+def test_attention_is_held_against_the_memory(roofline):
+    """64 requests of 4096 tokens at 131,072 bytes: 34.4 GB."""
+    least = 34.36 / (1.5 * 3.35 if roofline else 12)
+    most = 5 + 300 * 34.36 / (3.35 if roofline else 8)
+    path = "costs.decode_attention.ms.1.0.2"
+    for ms, wrong in ((0.97 * least, True), (1.03 * least, False), (0.97 * most, False), (1.03 * most, True)):
+        data = changed(path, ms)
+        if not roofline:
+            del data["costs"]["roofline"]
+        assert [found[0] for found in told(data)] == [path] * wrong
+    data = changed(path, 1e-3)
+    del data["memory"]  # nothing to hold it against
+    assert told(data) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"target_per_token_us": 1.1e4}, "target_per_token_us"),
+        ({"target_per_kv_token_ns": 1.1e6}, "target_per_kv_token_ns"),
+        ({"draft_fixed_ms": 181.0}, "draft_fixed_ms"),
+        ({"host_ms": 1001.0}, "host_ms"),
+        ({"target_per_token_us": 9e3, "target_per_kv_token_ns": 9e5, "draft_fixed_ms": 179.0, "host_ms": 999.0}, None),
+        ({"target_fixed_ms": 0.0, "target_per_token_us": 5e3, "draft_fixed_ms": 5.0}, None),
+    ],
+)
+def test_affine_costs_of_a_file_have_likely_units(tmp_path, changes, field):
+    costs = {"target_fixed_ms": 6.0} | changes
+    data = {key: value for key, value in TABLE.items() if key != "memory"}
+    found = told({**data, "costs": {"form": "affine"} | costs})
+    assert [one[0] for one in found] == ([f"costs.{field}"] if field else [])
+    path = tmp_path / "s.yaml"  # a scenario's own are for theory: any number is right there
+    path.write_text(SCENARIO.replace("own.json", json.dumps({"kind": "affine"} | costs)))
+    assert load_scenario(path).calibrations["calibration"].kind == "affine"
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong", "right"),
+    [
+        ("memory.kv_bytes_per_token", 99, 131072),
+        ("memory.kv_bytes_per_token", 1.1e8, 131072),
+        ("memory.target_weight_bytes", 9e6, 16e9),
+        ("costs.roofline.weight_bytes", 9e6, 16e9),
+        ("costs.roofline.weight_bytes", 1.1e14, 16e9),
+    ],
+)
+def test_sizes_that_no_model_has_are_told(path, wrong, right):
+    assert any(found[:2] == (path, f"{wrong:g} bytes") for found in told(changed(path, wrong)))
+    assert told(changed(path, right)) == set()
+
+
 WRONG_ROUNDS = [
     ("costs.batch", [16, 1], "costs.batch.1", "1 after 16"),
     ("costs.drafts", [0, 2, 2], "costs.drafts.2", "2 after 2"),
@@ -141,7 +250,7 @@ def test_what_is_wrong_in_rounds_is_named(path, value, field, what):
 
 @settings(deadline=None, max_examples=30)
 @given(
-    factor=st.sampled_from([1e-3, 1e3, 1e-6, 1e6]),
+    factor=st.sampled_from([1e-3, 1e3, 1e-6, 1e5]),
     roofline=st.booleans(),
     memory=st.booleans(),
     form=st.sampled_from(["table", "rounds", "affine"]),
@@ -227,3 +336,19 @@ def test_a_lossless_arm_keeps_the_model(tmp_path: Path, target):
     arms = f"arms: {{speculative: {rates}, x: {{calibration: other.json, success_rate: 0.5}}}}\n"
     path.write_text(SCENARIO + LOSSY + arms)
     assert load_scenario(path).calibrations["arms.x.calibration"].models.target == "70B"
+
+
+@pytest.mark.parametrize("common", ["{kind: affine, target_fixed_ms: 9}", "own.json"])
+def test_arms_are_held_against_each_other_where_the_scenario_names_no_target(tmp_path: Path, common):
+    for name, target in (("own", "8B"), ("small", "8b"), ("large", "70B")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**TABLE, "name": name, "models": {"target": target}}))
+    path = tmp_path / "s.yaml"
+    text = SCENARIO.replace("calibration: own.json", f"calibration: {common}")
+    path.write_text(text + "arms: {x: {calibration: small.json}, y: {calibration: large.json}}\n")
+    with pytest.raises(InputError) as caught:
+        load_scenario(path)
+    (problem,) = caught.value.problems
+    assert problem.field == "arms.y.calibration"
+    assert ("that of x is of 8b" if "affine" in common else "the scenario's is of 8B") in problem.what
+    path.write_text(text + "arms: {x: {calibration: small.json}, y: {calibration: own.json}}\n")
+    assert set(load_scenario(path).calibrations) == {"calibration", "arms.x.calibration", "arms.y.calibration"}

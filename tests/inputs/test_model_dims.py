@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.inputs.errors import InputError
-from sim.inputs.model_dims import ModelDims, eagle_head, load_model_dims, tensor_parallel_findings
+from sim.inputs.model_dims import (
+    ModelDims,
+    dtype_problems,
+    eagle_head,
+    load_model_dims,
+    tensor_parallel_findings,
+)
 
 CONFIGS = Path(__file__).resolve().parents[1] / "data" / "model_configs"
 SMALL = {
@@ -77,12 +83,58 @@ def test_head_dim_is_read(tmp_path):
     assert load_model_dims(written(tmp_path / "c.json", head_dim=16)).dims.head_width == 16
 
 
-@pytest.mark.parametrize("name", ["num_experts", "num_local_experts", "n_routed_experts"])
+@pytest.mark.parametrize("name", ["num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"])
 def test_experts_under_every_name(tmp_path, name):
     dims = load_model_dims(written(tmp_path / "c.json", **{name: 8, "num_experts_per_tok": 2})).dims
     assert dims.moe_layers == 4
     assert dims.expert_parameters() == 3 * 64 * 256
     assert dims.layers_parameters() - dims.active_layers_parameters() == 4 * 6 * 3 * 64 * 256
+
+
+def test_a_name_that_is_null_stands_back_for_another(tmp_path):
+    sparse = {"num_experts": None, "num_local_experts": 8, "num_experts_per_tok": None, "moe_k": 2}
+    dims = load_model_dims(written(tmp_path / "c.json", **sparse)).dims
+    assert (dims.num_experts, dims.num_experts_per_tok, dims.moe_layers) == (8, 2, 4)
+
+
+def test_experts_under_the_names_of_ernie(tmp_path):
+    width = {"moe_intermediate_size": 32, "moe_layer_interval": 1}
+    ernie = {"moe_num_experts": 8, "moe_k": 2, "moe_num_shared_experts": 2, "moe_layer_start_index": 1}
+    other = {"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 2, "first_k_dense_replace": 1}
+    for end in (None, -1, 3):
+        path = written(tmp_path / "c.json", **width, **ernie, moe_layer_end_index=end)
+        assert load_model_dims(path).dims == load_model_dims(written(tmp_path / "o.json", **width, **other)).dims
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields"),
+    [
+        ({}, []),
+        ({"torch_dtype": "bfloat16", "quantization_config": None}, []),
+        ({"dtype": "float16"}, []),
+        ({"torch_dtype": None, "dtype": "float32"}, ["dtype"]),
+        ({"torch_dtype": "float32"}, ["torch_dtype"]),
+        ({"torch_dtype": "bfloat16", "quantization_config": {"bits": 4}}, ["quantization_config"]),
+        ({"torch_dtype": "float32", "quantization_config": {"bits": 4}}, ["quantization_config", "torch_dtype"]),
+    ],
+)
+@pytest.mark.parametrize("multimodal", ["", "whole", "part"])
+def test_weights_of_another_width_are_told(tmp_path, changes, fields, multimodal):
+    path = written(tmp_path / "c.json", **changes)
+    if multimodal:
+        whole = {"text_config": SMALL, **changes} if multimodal == "whole" else {"text_config": {**SMALL, **changes}}
+        path.write_text(json.dumps(whole, indent=1), "utf-8")
+    found = dtype_problems(load_model_dims(path))
+    prefix = "text_config." if multimodal == "part" else ""
+    assert [problem.field for problem in found] == [prefix + field for field in fields]
+    assert all("--dtype" in problem.remedy and problem.line > 1 for problem in found)
+
+
+def test_the_text_part_says_its_own_dtype(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps({"torch_dtype": "float32", "text_config": {**SMALL, "dtype": "float16"}}), "utf-8")
+    model = load_model_dims(path)
+    assert (model.dims.torch_dtype, dtype_problems(model)) == ("float16", [])
 
 
 def test_dense_layers_and_shared_experts(tmp_path):
@@ -117,6 +169,12 @@ def test_dims_of_a_multimodal_model(tmp_path):
         ({"num_experts": 8, "num_experts_per_tok": 9}, "num_experts_per_tok", "9 of 8 experts"),
         ({"kv_lora_rank": 512}, "kv_lora_rank", "latent"),
         ({"decoder_sparse_step": 2}, "decoder_sparse_step", "some layers"),
+        ({"expert_layer_period": 2}, "expert_layer_period", "some layers"),
+        ({"moe_layer_interval": 2}, "moe_layer_interval", "some layers"),
+        ({"moe_layer_end_index": 2}, "moe_layer_end_index", "dense layers"),
+        ({"full_attention_interval": 4}, "full_attention_interval", "without attention"),
+        ({"attn_layer_period": 8}, "attn_layer_period", "without attention"),
+        ({"hybrid_override_pattern": "M-M*"}, "hybrid_override_pattern", "without attention"),
         ({"layer_types": ["full_attention", "linear_attention"]}, "layer_types", "without attention"),
         ({"is_encoder_decoder": True}, "is_encoder_decoder", "encoder"),
     ],
