@@ -72,8 +72,7 @@ class AffineStepCosts:
         table[3] = self.kv_update_row_ms * rows
         table[4] = self.sampling_ms
         table[5] = draft_ms
-        beyond = np.full(len(context_tokens), decodes > self.max_decode_batch)
-        return RoundTable(table, beyond, GraphMode.NONE)
+        return RoundTable(table, decodes > self.max_decode_batch, GraphMode.NONE)
 
     def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
         """A target pass over nothing but one prompt chunk; logits cost nothing apart here."""

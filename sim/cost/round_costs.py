@@ -53,7 +53,7 @@ class RoundStepCosts:
         ms, beyond = self.round_ms(decodes, float(drafts))
         phases = np.zeros((6, len(context_tokens)))
         phases[1] = phases[2] = ms
-        return RoundTable(phases, np.full(len(context_tokens), beyond), GraphMode.NONE)
+        return RoundTable(phases, beyond, GraphMode.NONE)
 
     def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
         """A target pass over nothing but one prompt chunk."""

@@ -74,5 +74,5 @@ class RoundTable(NamedTuple):
     """Costs of several rounds: [phase, step] as the first six of `StepTerms`, and what else the terms would tell."""
 
     phases: Floats
-    extrapolated: NDArray[np.bool_]
+    extrapolated: NDArray[np.bool_] | bool
     graph: GraphMode

@@ -141,12 +141,14 @@ class Replica:
         if core.settings.async_scheduling:
             phases[0] = np.maximum(0.0, phases[0] - device_ms)
         durations = phases[0] + device_ms
-        times = np.add.accumulate(np.concatenate(([env.now], durations)))
+        times = np.empty(len(durations) + 1)
+        times[0], times[1:] = env.now, durations
+        np.add.accumulate(times, out=times)
         steps = max(1, int(np.searchsorted(times[:-1], env.peek())))
         table = np.zeros((steps, len(PLAN_COLUMNS)))
         table[:, 0] = times[:steps]
         table[:, 1:7] = phases[:, :steps].T
-        table[:, 7] = durations[:steps] * extrapolated[:steps]
+        table[:, 7] = (durations * extrapolated)[:steps]
         table[:, 8:10] = count, count * drafts
         table[:, 12] = contexts[:steps]
         table[:, 13:15] = count, len(core.scheduler.waiting)
@@ -156,7 +158,7 @@ class Replica:
         undelivered_ms = float(phases[5, steps - 1]) if core.settings.async_scheduling else 0.0
         ends_early = self._others_listen and undelivered_ms > 0
         yield env.timeout(times[steps] - env.now - (undelivered_ms if ends_early else 0.0))
-        committed = np.diff(contexts[: steps + 1]).tolist()
+        committed = (contexts[1 : steps + 1] - contexts[:steps]).tolist()
         finished, overshoot = core.jump(positions, contexts, steps)
         committed[-1] -= overshoot
         self.step_log.committed_tokens.extend(committed)

@@ -231,10 +231,13 @@ class SettledRows:
 
         Ends with the first round that finishes a row, at most `rounds` long.
         """
-        positions = np.empty((rounds + 1, len(self.flat)), dtype=np.int64)
-        positions[0] = self.flat
-        for i in range(rounds):
-            np.take(self._next_flat, positions[i], out=positions[i + 1])
+        if self._drafts:
+            positions = np.empty((rounds + 1, len(self.flat)), dtype=np.int64)
+            positions[0] = self.flat
+            for i in range(rounds):
+                self._next_flat.take(positions[i], out=positions[i + 1], mode="clip")
+        else:
+            positions = self.flat + np.arange(rounds + 1)[:, None] * self._live()
         finishes: NDArray[np.bool_] = np.any(positions[1:] >= self._end, axis=1)
         first = int(finishes.argmax())
         if finishes[first]:
