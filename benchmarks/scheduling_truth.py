@@ -160,7 +160,7 @@ class Replay:
         requests = recording.requests()
         runs = recording.acceptance(requests)
         drafts = recording.settings.num_speculative_tokens
-        rounds = RoundCounter(runs, drafts, requests.output_tokens, requests.output_tokens)
+        rounds = RoundCounter(runs, drafts, requests.output_tokens)
         self.core = EngineCore(
             recording.settings,
             requests,

@@ -207,7 +207,7 @@ def simulate(
     log = RequestLog(len(requests))
     segments = SegmentLog()
     drafts = settings.num_speculative_tokens
-    rounds = RoundCounter(runs, drafts, requests.output_tokens, deliverable_tokens(requests, settings))
+    rounds = RoundCounter(runs, drafts, deliverable_tokens(requests, settings))
     next_flat = next_positions(runs, drafts)
     traffic: OpenTraffic | ClosedTraffic
 

@@ -15,23 +15,19 @@ from .records import Ints, SamplerCounts
 from .settled import parking_position
 
 _BATCH_ROUNDS = 1 << 16
-_BLOCK_POSITIONS = 1 << 20
 
 
 class RoundCounter:
     """Accumulates `SamplerCounts` over all replicas of one run.
 
-    strides[r]: output positions of request r in the acceptance arrays; output_tokens[r]: those it can deliver (fewer
-    where `max_model_len` cuts it).
+    output_tokens[r]: tokens that request r can deliver, fewer than it asks for where `max_model_len` cuts it.
     """
 
-    def __init__(
-        self, runs: AcceptanceRuns, drafts: int, strides: NDArray[np.int64], output_tokens: NDArray[np.int64]
-    ) -> None:
+    def __init__(self, runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> None:
         self._accepted = runs.accepted
         self._drafts = drafts
         self._counts = drafts > 0
-        self._codes = _codes(runs, drafts, strides, output_tokens) if self._counts else None
+        self._codes = _codes(runs, drafts, output_tokens) if self._counts else None
         self._pending_rounds = 0
         self._pending: list[NDArray[np.int64]] = []
         self._full = np.zeros((drafts + 2) * (drafts + 3) + 1, dtype=np.int64)
@@ -111,26 +107,20 @@ class _SingleRounds:
             self.cut += accepted - min(accepted, left)
 
 
-def _codes(
-    runs: AcceptanceRuns, drafts: int, strides: NDArray[np.int64], output_tokens: NDArray[np.int64]
-) -> NDArray[np.unsignedinteger[Any]]:
+def _codes(runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
     """One small number per output position: (accepted run up to drafts + 1, tokens left up to drafts + 2).
 
     The entries after the last position, for parked slots, have a code of their own.
     """
     most_left = drafts + 2
     levels = most_left + 1
+    total = len(runs.accepted)
     parked = (drafts + 2) * levels
     codes = np.full(parking_position(runs, drafts) + 1, parked, dtype=np.min_scalar_type(parked))
-    ends = runs.offsets + output_tokens
-    first = 0
-    while first < len(strides):  # some requests at a time, which keeps the temporary arrays small
-        begin = int(runs.offsets[first])
-        last = max(first + 1, int(np.searchsorted(runs.offsets, begin + _BLOCK_POSITIONS)))
-        stop = begin + int(strides[first:last].sum())
-        left = np.repeat(ends[first:last], strides[first:last]) - np.arange(begin, stop)
-        np.clip(left, 0, most_left, out=left)
-        left += np.minimum(runs.accepted[begin:stop], drafts + 1).astype(np.int64) * levels
-        codes[begin:stop] = left
-        first = last
+    np.minimum(runs.accepted, drafts + 1, out=codes[:total], casting="unsafe")
+    codes[:total] *= levels
+    codes[:total] += most_left
+    for left in range(1, most_left):  # only the last positions of a request have fewer tokens left
+        requests = output_tokens >= left
+        codes[(runs.offsets + output_tokens - left)[requests]] -= most_left - left
     return codes
