@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..analysis.marginal import MarginalRow, marginal_rows
-from ..cost.step_costs import StepShape
+from ..cost.step_costs import round_shape
 from .plan import ArmPlan
 from .replicate import ArmReplication
 
@@ -48,6 +48,5 @@ def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: 
 
 def round_ms(arm: ArmPlan, batch: int, drafts: int, context_tokens: int) -> float:
     """Time of one step in which `batch` requests each verify `drafts` drafts and draft as many anew."""
-    terms = arm.costs.terms(StepShape(batch, batch * drafts, context_tokens, [], 0, 0), drafts)
-    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
-    return max(terms.host, device_ms) if arm.settings.async_scheduling else terms.host + device_ms
+    terms = arm.costs.terms(round_shape(batch, drafts, context_tokens), drafts)
+    return terms.host_and_step_ms(arm.settings.async_scheduling)[1]

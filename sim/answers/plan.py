@@ -76,11 +76,12 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
     if problems:
         raise InputError(dict.fromkeys(problems))
     plans = tuple(_arm_plan(arm, one) for arm, one in zip(arms, limits, strict=True))
+    of_arm = _assumed_by_arms(arms, limits)
     return RunPlan(
         arms=plans,
-        warnings=tuple(dict.fromkeys(_warnings(arms, limits))),
+        warnings=tuple(dict.fromkeys(_warnings(arms, limits, of_arm))),
         assumed=limits[0].assumed,
-        of_arm=_assumed_by_arms(arms, limits),
+        of_arm=of_arm,
     )
 
 
@@ -107,8 +108,7 @@ def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Pro
     problems = []
     for index, part in enumerate(arm.slices):
         if isinstance(part.prompt_tokens, int) and isinstance(part.output_tokens, int):
-            longest = settings.max_model_len or 1 << 62
-            end = min(part.prompt_tokens + part.output_tokens, longest)
+            end = min(part.prompt_tokens + part.output_tokens, settings.longest)
             if not scheduler.fits(part.prompt_tokens - min(part.prefix_hit_tokens, part.prompt_tokens - 1), end):
                 field = f"workload.slices.{index}.prompt_tokens"
                 what = (
@@ -135,11 +135,11 @@ def _assumption(whose: str, name: str, value: float | int, arm: Arm) -> str:
     return f"{whose}engine.{name} not given: {value:g} assumed, the default of style {arm.engine.style}"
 
 
-def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> list[str]:
+def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], of_arm: dict[str, Assumed]) -> list[str]:
     warnings = [warning for one in limits for warning in one.warnings]
     warnings += [_assumption("", name, value, arms[0]) for name, value in limits[0].assumed.items()]
     for arm in arms:
-        own = _assumed_by_arms(arms, limits).get(arm.name, {})
+        own = of_arm.get(arm.name, {})
         warnings += [_assumption(f"arm {arm.name}: ", name, value, arm) for name, value in own.items()]
     drafting = [arm for arm in arms if arm.speculation is not None]
     models = [part.acceptance for arm in drafting for part in arm.slices if part.acceptance is not None]

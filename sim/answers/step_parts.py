@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..cost.affine_costs import AffineStepCosts
 from ..cost.round_costs import RoundStepCosts
-from ..cost.step_costs import GraphMode, StepCosts, StepShape, StepTerms
+from ..cost.step_costs import GraphMode, StepCosts, StepShape, StepTerms, round_shape
 from ..cost.table_costs import TableStepCosts
 
 
@@ -37,7 +37,7 @@ def step_parts(
     costs: StepCosts, batch: int, drafts: int, context_tokens: int, draft_passes: int, *, asynchronous: bool
 ) -> StepParts:
     """Take one step apart. draft_passes: 0 where no drafter is loaded."""
-    shape = StepShape(batch, batch * drafts, batch * context_tokens, [], 0, 0)
+    shape = round_shape(batch, drafts, batch * context_tokens)
     terms = costs.terms(shape, draft_passes)
     rows = padded = batch * (1 + drafts)
     if isinstance(costs, TableStepCosts):
@@ -46,7 +46,6 @@ def step_parts(
     parts = {"host": terms.host, **_target_parts(costs, shape, terms)}
     parts |= {"sampling": terms.sampling, "kv_update": terms.kv_update}
     parts |= {"draft_first_pass": first_ms, "draft_narrow_passes": terms.draft - first_ms}
-    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
     return StepParts(
         batch,
         drafts,
@@ -55,7 +54,7 @@ def step_parts(
         padded,
         GraphMode(terms.graph).name.lower(),
         {name: ms for name, ms in parts.items() if ms > 0},
-        max(terms.host, device_ms) if asynchronous else terms.host + device_ms,
+        terms.host_and_step_ms(asynchronous)[1],
         bool(terms.extrapolated),
     )
 

@@ -7,7 +7,6 @@ times context, and query rows.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,14 +26,8 @@ class ContextLine(NamedTuple):
 
     def at(self, context: float) -> float:
         """Milliseconds at a mean context per request."""
-        contexts, ms = self.contexts, self.ms
-        i = bisect_right(contexts, context)
-        if 0 < i < len(contexts):
-            left = contexts[i - 1]
-            return ms[i - 1] + (ms[i] - ms[i - 1]) * ((context - left) / (contexts[i] - left))
-        if i == 0:
-            return ms[0]
-        return ms[-1] * (context / contexts[-1]) if context > contexts[-1] else ms[-1]
+        ms, last = interpolated(self.contexts, self.ms, context), self.contexts[-1]
+        return ms * (context / last) if context > last else ms
 
     def at_all(self, contexts: Floats) -> Floats:
         """The same for many contexts."""

@@ -39,6 +39,14 @@ class StepShape(NamedTuple):
     finished_prompt_context: int
 
 
+_NO_CHUNKS: list[tuple[int, int]] = []
+
+
+def round_shape(decodes: int, drafts: int, context_tokens: int) -> StepShape:
+    """A step in which every one of `decodes` requests verifies `drafts` drafts, and nothing else happens."""
+    return StepShape(decodes, decodes * drafts, context_tokens, _NO_CHUNKS, 0, 0)
+
+
 class StepTerms(NamedTuple):
     """Milliseconds of one step by phase; the phases run one after another.
 
@@ -55,6 +63,13 @@ class StepTerms(NamedTuple):
     draft: float
     extrapolated: bool
     graph: GraphMode
+
+    def host_and_step_ms(self, asynchronous: bool) -> tuple[float, float]:
+        """What the host adds to a step, and the step's length: scheduled asynchronously, the device hides the host."""
+        device_ms = self.target + self.kv_update + self.sampling + self.draft
+        if not asynchronous:
+            return self.host, self.host + device_ms
+        return max(0.0, self.host - device_ms), max(self.host, device_ms)
 
 
 class StepCosts(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -42,15 +41,15 @@ def no_roofline(name: str, rows: float, last: float) -> float:
     raise InputError([Problem(name, 1, 1, "costs.roofline", what, rule, remedy)])
 
 
-class GridTable:
-    """A two-dimensional table, bilinear, cached by its whole-number arguments; outside, the nearest edge."""
+class SamplingTable:
+    """sampling(batch, query): bilinear inside the grid, growing with the rows beyond it."""
 
-    def __init__(self, first: Sequence[int], second: Sequence[int], ms: Sequence[Sequence[float]]) -> None:
-        self.first, self.second, self._ms = list(first), list(second), ms
+    def __init__(self, table: SamplingCosts) -> None:
+        self.first, self.second, self._ms = list(table.batch), list(table.query), table.ms
         self._known: dict[tuple[float, float], float] = {}
 
     def at(self, first: float, second: float) -> float:
-        """Milliseconds at a point."""
+        """Milliseconds at a point; outside, at the nearest edge."""
         ms = self._known.get((first, second))
         if ms is None:
             low, high, part = bracket(self.first, first)
@@ -59,13 +58,6 @@ class GridTable:
             above = self._ms[high][left] + (self._ms[high][right] - self._ms[high][left]) * share
             ms = self._known[first, second] = below + (above - below) * part
         return ms
-
-
-class SamplingTable(GridTable):
-    """sampling(batch, query); beyond the grid time grows with the rows."""
-
-    def __init__(self, table: SamplingCosts) -> None:
-        super().__init__(table.batch, table.query, table.ms)
 
     def of(self, requests: int, rows: int) -> float:
         """So many requests with so many rows of logits in all."""

@@ -66,7 +66,7 @@ class EngineCore:
         self._prefix_hit_tokens = requests.prefix_hit_tokens.data
         self._offsets = runs.offsets.data
         self._accepted = runs.accepted.data
-        self._longest = settings.max_model_len or 1 << 62
+        self._longest = settings.longest
         self._accept_dummies = accept_dummies
         threshold = settings.long_prefill_token_threshold
         self._may_settle = settle and (threshold == 0 or threshold > self._drafts)

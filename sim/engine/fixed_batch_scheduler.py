@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .kv_blocks import UNLIMITED
 from .residents import Residents
 from .rows import Row, Scheduled, StepPlan
+from .settings import UNLIMITED
 
 
 class FixedBatchScheduler(Residents):

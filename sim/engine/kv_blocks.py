@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from .rows import Row
-from .settings import EngineSettings
-
-UNLIMITED = 1 << 62
+from .settings import UNLIMITED, EngineSettings
 
 
 class KVBlocks:
@@ -19,7 +17,7 @@ class KVBlocks:
         self._block_size = settings.block_size
         self._lookahead = settings.lookahead
         self._drafts = settings.num_speculative_tokens
-        self._longest = settings.max_model_len or UNLIMITED
+        self._longest = settings.longest
         total = settings.num_gpu_blocks
         self.limited = total is not None
         self.usable = UNLIMITED if total is None else total - 1

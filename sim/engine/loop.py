@@ -13,7 +13,7 @@ import simpy
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from ..cost.step_costs import StepCosts, StepShape, StepTerms
+from ..cost.step_costs import StepCosts, round_shape
 from ..workload.requests import Requests
 from .core import EngineCore
 from .recorder import PLAN_COLUMNS, RequestLog, StepLog
@@ -23,7 +23,7 @@ from .rows import Row, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
 from .settled import next_positions
-from .shape import NO_CHUNKS, step_shape
+from .shape import step_shape
 from .traffic import ClosedTraffic, OpenTraffic, Router
 
 FEWEST_STEPS_AHEAD = 8  # below, arrays cost more than single steps
@@ -44,8 +44,7 @@ class Replica:
     ) -> None:
         settings = core.settings
         self.core = core
-        reach = settings.num_speculative_tokens + settings.lookahead + settings.block_size
-        self.step_log = StepLog(reach, settings.block_size)
+        self.step_log = StepLog(core.settled.block_reach, settings.block_size)
         self._env = env
         self._costs = costs
         self._log = log
@@ -93,7 +92,7 @@ class Replica:
                     continue
             plan = None
             if ahead > 0:
-                shape = StepShape(settled.count, settled.count * drafts, settled.context, NO_CHUNKS, 0, 0)
+                shape = round_shape(settled.count, drafts, settled.context)
                 terms = terms_of(shape, drafts)
             else:
                 plan = core.plan_step()
@@ -101,7 +100,7 @@ class Replica:
                 terms = terms_of(shape, plan.draft_passes)
                 self._note_single_rows(plan, step)
             draft_ms = terms.draft
-            host_ms, last_ms = _step_ms(terms, hides_host)
+            host_ms, last_ms = terms.host_and_step_ms(hides_host)
             if settled.count:
                 log.settled_blocks(settled.flat, settled.base)
             log.add(
@@ -186,14 +185,6 @@ class Replica:
         self.core.segments.close(row, step)
         self._log.finish(row, step)
         self._on_end(row, delivered_ms)
-
-
-def _step_ms(terms: StepTerms, hides_host: bool) -> tuple[float, float]:
-    """What the host adds to a step, and the step's length: scheduled asynchronously, the device hides the host."""
-    device_ms = terms.target + terms.kv_update + terms.sampling + terms.draft
-    if not hides_host:
-        return terms.host, terms.host + device_ms
-    return max(0.0, terms.host - device_ms), max(terms.host, device_ms)
 
 
 def simulate(

@@ -154,10 +154,6 @@ class RequestLog:
         """A request that can never fit was refused."""
         self._failed.append(request)
 
-    def ended(self) -> int:
-        """Requests that have finished or failed."""
-        return len(self._finished) + len(self._failed)
-
     def records(self) -> RequestRecords:
         """The columns, in the order of the workload."""
         requests = len(self.arrival_ms)

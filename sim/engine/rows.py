@@ -110,7 +110,3 @@ class StepPlan:
         self.resumed: list[Row] = []
         self.draft_passes = 0
         self.dummy_proposals = False
-
-    def only_settled(self) -> bool:
-        """Whether no row of this step has to be looked at one by one."""
-        return not (self.rows or self.left_out or self.preempted)

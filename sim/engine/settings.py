@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNLIMITED = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -33,3 +35,8 @@ class EngineSettings:
     async_scheduling: bool = False
     replicas: int = 1
     router: str = "round_robin"
+
+    @property
+    def longest(self) -> int:
+        """The most known tokens that a request can have: `max_model_len`, or no limit that anybody reaches."""
+        return self.max_model_len or UNLIMITED

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
-from .kv_blocks import UNLIMITED
 from .rows import Row
+from .settings import UNLIMITED
 
 Ints = NDArray[np.int64]
 _NEVER = 1 << 60

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from ..cost.step_costs import StepShape
+from ..cost.step_costs import StepShape, round_shape
 from .rows import StepPlan
-
-NO_CHUNKS: list[tuple[int, int]] = []
 
 
 def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
     """The shape of a plan; settled rows verify `drafts` drafts each and have computed `settled_context` tokens."""
-    decodes = plan.settled
-    draft_tokens = decodes * drafts
-    context = settled_context if decodes else 0
+    settled = round_shape(plan.settled, drafts, settled_context if plan.settled else 0)
     if not plan.rows:
-        return StepShape(decodes, draft_tokens, context, NO_CHUNKS, 0, 0)
+        return settled
+    decodes, draft_tokens, context, _, _, _ = settled
     chunks = []
     finished_prompts = finished_context = 0
     for row, tokens, start, verified, is_decode in plan.rows:

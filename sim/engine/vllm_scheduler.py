@@ -6,10 +6,9 @@ that recorded commits of a real engine can be replayed through it.
 
 from __future__ import annotations
 
-from .kv_blocks import UNLIMITED
 from .residents import Residents
 from .rows import Preempted, Row, Scheduled, StepPlan
-from .settings import EngineSettings
+from .settings import UNLIMITED, EngineSettings
 from .settled import SettledRows
 
 
@@ -43,7 +42,7 @@ class VllmScheduler(Residents):
     def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
         super().__init__(settings, settled)
         self._drafts = settings.num_speculative_tokens
-        self._longest = settings.max_model_len or 1 << 62
+        self._longest = settings.longest
         self._threshold = self._longest
         # Rule 1 for decodes alone: how many whole rounds the budgets of a step pay for.
         tokens = 1 + self._drafts
