@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 from ..acceptance.runs import AcceptanceRuns
 from ..workload.requests import Requests
 from .fixed_batch_scheduler import FixedBatchScheduler
+from .policies import DraftPolicy, FixedDrafts
+from .prefix_blocks import BlockContent
 from .records import Phase
+from .round_tables import RoundTables
 from .rounds import RoundCounter
 from .rows import Row, Scheduled, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
 from .settled import SettledRows
+from .varying_rows import VaryingRows
 from .vllm_scheduler import VllmScheduler
+
+Ints = NDArray[np.int64]
 
 SCHEDULERS: dict[str, type[VllmScheduler] | type[FixedBatchScheduler]] = {
     "vllm": VllmScheduler,
@@ -28,14 +34,16 @@ SCHEDULERS: dict[str, type[VllmScheduler] | type[FixedBatchScheduler]] = {
 
 def idle_scheduler(settings: EngineSettings) -> VllmScheduler | FixedBatchScheduler:
     """A scheduler without requests, to ask what could ever run."""
-    nowhere = np.zeros(1, dtype=np.int64)
-    settled = SettledRows(nowhere, settings.num_speculative_tokens, settings.lookahead, settings.block_size)
+    nothing = AcceptanceRuns(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8), None, 1)
+    tables = RoundTables(nothing, settings.num_speculative_tokens)
+    settled = SettledRows(tables, settings.num_speculative_tokens, settings.lookahead, settings.block_size)
     return SCHEDULERS[settings.style](settings, settled)
 
 
 class EngineCore:
     """One replica: its scheduler, and the state that commits change.
 
+    policy: how many drafts a step proposes. content: what blocks hold, for a prefix cache.
     accept_dummies: whether placeholder drafts near `max_model_len` meet the acceptance model (recorded runs imposed it
     on them) or are all rejected (real drafts that were never proposed). settle: whether decodes may be kept as arrays;
     the plans are the same either way.
@@ -45,11 +53,12 @@ class EngineCore:
         self,
         settings: EngineSettings,
         requests: Requests,
-        runs: AcceptanceRuns,
-        next_flat: NDArray[np.int64],
+        tables: RoundTables,
         rounds: RoundCounter,
         segments: SegmentLog,
         *,
+        policy: DraftPolicy,
+        content: BlockContent | None = None,
         accept_dummies: bool = False,
         settle: bool = True,
     ) -> None:
@@ -58,18 +67,24 @@ class EngineCore:
         self.segments = segments
         self.committed_by_rounds = 0
         self._drafts = settings.num_speculative_tokens
-        self.settled = SettledRows(next_flat, self._drafts, settings.lookahead, settings.block_size)
-        self.scheduler = SCHEDULERS[settings.style](settings, self.settled)
+        self.policy = policy
+        self._varies = tables.drafted is not None or not isinstance(self.policy, FixedDrafts)
+        kind = VaryingRows if self._varies else SettledRows
+        self.settled = kind(tables, self._drafts, settings.lookahead, settings.block_size)
+        self.scheduler = SCHEDULERS[settings.style](settings, self.settled, content)
         # A memoryview hands out plain integers, several times faster than an array does.
         self._prompt_tokens = requests.prompt_tokens.data
         self._output_tokens = requests.output_tokens.data
         self._prefix_hit_tokens = requests.prefix_hit_tokens.data
-        self._offsets = runs.offsets.data
-        self._accepted = runs.accepted.data
+        self._offsets = tables.runs.offsets.data
+        self._accepted = tables.runs.accepted.data
+        self._drafted = None if tables.drafted is None else tables.drafted.data
         self._longest = settings.longest
         self._accept_dummies = accept_dummies
         threshold = settings.long_prefill_token_threshold
-        self._may_settle = settle and (threshold == 0 or threshold > self._drafts)
+        self._may_settle = settle and (threshold == 0 or threshold > self._drafts) and not settings.prefix_caching
+        self._priority = None if requests.priority is None else requests.priority.data
+        self._arrivals = 0
 
     def add(self, request: int) -> bool:
         """Let a request join the waiting queue; False if it can never fit."""
@@ -79,6 +94,10 @@ class EngineCore:
         if end <= prompt or not self.scheduler.fits(prompt - cached, end):
             return False
         row = Row(request, prompt, end, cached, self._offsets[request])
+        if self._priority is not None:
+            row.priority = self._priority[request]
+        self._arrivals += 1
+        row.arrival = self._arrivals
         row.can_settle = self._may_settle and end + 3 * (self._drafts + 1) <= self._longest
         self.scheduler.waiting.append(row)
         return True
@@ -89,23 +108,33 @@ class EngineCore:
         return bool(self.settled.count or scheduler.running or scheduler.waiting)
 
     def plan_step(self) -> StepPlan:
-        """Schedule a step and decide what the drafter runs in it (rules 19 and 20)."""
+        """Schedule a step and decide what the drafter runs in it (rules 18 to 20)."""
         plan = self.scheduler.schedule()
         if not self._drafts:
             return plan
-        if plan.rows:
-            plan.dummy_proposals = self._too_close_to_the_end(plan)
-            plan.draft_passes = 0 if plan.dummy_proposals else self._draft_passes(plan)
-        else:
-            plan.draft_passes = self._drafts if self.settled.any_can_use_drafts() else 1
+        plan.proposes = self.policy.choose(self, plan)
+        plan.dummy_proposals = bool(plan.rows) and self._too_close_to_the_end(plan)
+        plan.draft_passes = 0 if plan.dummy_proposals else self._draft_passes(plan)
         return plan
+
+    def rounds_ahead(self) -> int:
+        """Steps that can only be whole rounds of all settled rows with the same number of drafts, until one finishes."""
+        if self._drafted is not None or (self._varies and self.policy.steady(self.settled.count) != self.settled.drafts):
+            return 0
+        return self.scheduler.rounds_ahead()
+
+    def passes(self, proposes: int) -> int:
+        """Serial passes of the drafter that propose so many tokens: the first one runs also at a reached 0 (rule 19)."""
+        if not self._drafts:
+            return 0
+        return max(1, proposes) if self.settings.serial_drafting else 1
 
     def jump(self, positions: NDArray[np.int64], contexts: NDArray[np.int64], rounds: int) -> tuple[list[Row], int]:
         """Commit several steps that were whole rounds of the settled rows and nothing else.
 
         Returns the rows that the last of them finished, and the tokens by which these overshot their ends.
         """
-        self.rounds.full_rounds(positions[:rounds].ravel(), rounds * self.settled.count)
+        self.rounds.full_rounds(positions[:rounds].ravel(), rounds * self.settled.count, self.settled.drafts)
         self.committed_by_rounds += int(contexts[rounds]) - self.settled.context
         self.settled.jump(positions, contexts, rounds)
         finished, overshoot = self.settled.take_finished()
@@ -115,7 +144,7 @@ class EngineCore:
     def commit_rounds(self) -> tuple[int, list[Row]]:
         """End a step that was a whole round of every settled row; as `commit`."""
         settled = self.settled
-        self.rounds.full_rounds(settled.flat, settled.count)
+        self.rounds.full_rounds(settled.flat, settled.count, settled.drafts)
         committed = settled.advance()
         finished, overshoot = settled.take_finished()
         committed -= overshoot
@@ -131,16 +160,44 @@ class EngineCore:
 
     def _draft_passes(self, plan: StepPlan) -> int:
         """One wide pass always; the narrow ones only if some row can use drafts."""
-        if self._drafts > 1 and (
+        if plan.proposes > 1 and (
             (plan.settled and self.settled.any_can_use_drafts()) or any(map(self._can_use_drafts, plan.rows))
         ):
-            return self._drafts
+            return self.passes(plan.proposes)
         return 1
 
     @staticmethod
     def _can_use_drafts(scheduled: Scheduled) -> bool:
         row = scheduled.row
         return scheduled.start + scheduled.tokens >= row.known_tokens and row.end_tokens - row.known_tokens > 1
+
+    def upcoming(self, plan: StepPlan) -> tuple[Ints, Ints]:
+        """Accepted runs and tokens left of the next round of each request in the step, as nobody could know them."""
+        settled, accepted, left = self.settled, [], []
+        if plan.settled:
+            accepted, left = settled.upcoming()
+        for row, tokens, start, drafts, decodes in plan.rows:
+            if start + tokens >= row.known_tokens:
+                position = row.flat_offset + row.known_tokens - row.prompt_tokens
+                kept = min(self._accepted[position], drafts) if decodes else 0
+                to_go = row.end_tokens - row.known_tokens - kept - 1
+                if to_go > 0:
+                    accepted.append(self._accepted[position + kept + 1])
+                    left.append(to_go)
+        return np.array(accepted, dtype=np.int64), np.array(left, dtype=np.int64)
+
+    def _observe(self, plan: StepPlan) -> None:
+        """Tell the policy what the rounds of this step showed."""
+        rounds = accepted = rejections = 0
+        if plan.settled:
+            rounds, accepted, rejections = self.settled.outcome()
+        for row, _, _, drafts, decodes in plan.rows:
+            if decodes and drafts and not row.dummy_drafts:
+                kept = min(self._accepted[row.flat_offset + row.known_tokens - row.prompt_tokens], drafts)
+                rounds += 1
+                accepted += kept
+                rejections += kept < drafts
+        self.policy.observe(rounds, accepted, rejections)
 
     def commit(self, plan: StepPlan, step: int) -> tuple[int, list[Row]]:
         """End the step: accept drafts, commit tokens, propose anew, let finished requests go.
@@ -149,21 +206,25 @@ class EngineCore:
         """
         committed = 0
         finished: list[Row] = []
+        if self.policy.observes:
+            self._observe(plan)
         if plan.settled:
             committed, finished = self.commit_rounds()
             if plan.dummy_proposals:
                 self._give_placeholders()
+        if self._varies and isinstance(self.settled, VaryingRows):
+            self.settled.propose(plan.proposes)
         if plan.rows:
             done = []
             for scheduled in plan.rows:
-                committed += self._commit_row(scheduled, plan.dummy_proposals, step)
+                committed += self._commit_row(scheduled, plan, step)
                 if scheduled.row.known_tokens >= scheduled.row.end_tokens:
                     done.append(scheduled.row)
             if done:
                 self._drop(done)
                 finished += done
         if self.scheduler.running:
-            self._settle_rows(step)
+            self._settle_rows(plan.proposes, step)
         return committed, finished
 
     def _give_placeholders(self) -> None:
@@ -171,9 +232,10 @@ class EngineCore:
         rows = self.scheduler.release_settled()
         for row in rows:
             row.dummy_drafts = True
+            row.pending_drafts = self._drafts
         self.scheduler.running[:0] = rows
 
-    def _commit_row(self, scheduled: Scheduled, dummy_proposals: bool, step: int) -> int:
+    def _commit_row(self, scheduled: Scheduled, plan: StepPlan, step: int) -> int:
         row, tokens, start, drafts, decodes = scheduled
         computed = start + tokens
         if computed < row.known_tokens:  # rule 5: an unfinished prompt commits nothing and gets no drafts
@@ -182,8 +244,12 @@ class EngineCore:
         left = row.end_tokens - row.known_tokens
         position = row.flat_offset + row.known_tokens - row.prompt_tokens
         accepted = 0
-        if drafts and (self._accept_dummies or not row.dummy_drafts):
+        if drafts and decodes and (self._accept_dummies or not row.dummy_drafts):
             accepted = min(self._accepted[position], drafts)
+        if not decodes and drafts:  # rule 17: placeholders beside a prompt's last token
+            row.num_drafts += 1
+            row.draft_tokens += drafts
+            self.rounds.placeholders(drafts)
         if decodes:
             row.rounds += 1
             if drafts:
@@ -199,11 +265,18 @@ class EngineCore:
             row.emitted = True
         row.known_tokens += committed
         row.computed_tokens = row.known_tokens - 1
-        row.pending_drafts = self._drafts
-        row.dummy_drafts = dummy_proposals
+        row.dummy_drafts = plan.dummy_proposals
+        if plan.dummy_proposals:
+            row.pending_drafts = self._drafts
+        else:
+            row.pending_drafts = self._proposed(position + committed, plan.proposes)
         if row.first_token_step < 0:
             row.first_token_step = step
         return committed
+
+    def _proposed(self, position: int, most: int) -> int:
+        """Drafts that the drafter proposes for the round at a position."""
+        return most if self._drafted is None else min(self._drafted[position], most)
 
     def _drop(self, done: list[Row]) -> None:
         """Rule 9: blocks of finished requests are free in the next step."""
@@ -214,12 +287,12 @@ class EngineCore:
             row.pending_drafts = 0
             scheduler.blocks.release(row)
 
-    def _settle_rows(self, step: int) -> None:
+    def _settle_rows(self, proposes: int, step: int) -> None:
         """Move the first running rows that decode with a full set of drafts into the arrays."""
         running = self.scheduler.running
         count = 0
         for row in running:
-            if not self._has_settled(row):
+            if not self._has_settled(row, proposes):
                 break
             count += 1
         if count:
@@ -230,12 +303,12 @@ class EngineCore:
                 self.scheduler.blocks.held_by_rows -= row.blocks
             self.settled.add(rows)
 
-    def _has_settled(self, row: Row) -> bool:
+    def _has_settled(self, row: Row, proposes: int) -> bool:
         """A row that this step left out would be left out again: it stays where it is."""
         return (
             row.can_settle
             and row.decodes
-            and row.pending_drafts == self._drafts
             and not row.dummy_drafts
+            and row.pending_drafts == self._proposed(row.flat_offset + row.known_tokens - row.prompt_tokens, proposes)
             and (row.phase == Phase.DECODE or row.phase == Phase.PREFILL)
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .rows import Row
 from .settings import UNLIMITED, EngineSettings
 
@@ -46,6 +48,20 @@ class KVBlocks:
         if lacking > 0:
             row.blocks = needed
             self.held_by_rows += lacking
+
+    def find_cached(self, row: Row) -> int:
+        """Tokens that a row on admission need not compute: a prefix hit stated by the workload."""
+        return min(row.cached_tokens, row.known_tokens - 1)
+
+    def admits(self, row: Row, needed: Iterable[int], free: int) -> bool:
+        """Whether a row on admission may hold each of so many blocks out of `free`."""
+        return max(needed) <= free
+
+    def admit(self, row: Row) -> None:
+        """A row is admitted: nothing is shared here."""
+
+    def publish(self, row: Row, computed: int) -> None:
+        """A row's blocks have been scheduled: nothing is shared here."""
 
     def fits(self, end_tokens: int) -> bool:
         """Whether a request of this final length can ever run, alone if it must."""

@@ -16,13 +16,15 @@ from ..acceptance.runs import AcceptanceRuns
 from ..cost.step_costs import StepCosts, round_shape
 from ..workload.requests import Requests
 from .core import EngineCore
+from .block_contents import block_contents
+from .policies import draft_policy
 from .recorder import PLAN_COLUMNS, RequestLog, StepLog
 from .records import Records
+from .round_tables import RoundTables
 from .rounds import RoundCounter
 from .rows import Row, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
-from .settled import next_positions
 from .shape import step_shape
 from .traffic import ClosedTraffic, OpenTraffic, Router
 
@@ -69,7 +71,7 @@ class Replica:
     def run(self) -> Events:
         """The engine's process: plan, let the step's time pass, commit."""
         env, core, scheduler, settled = self._env, self.core, self.core.scheduler, self.core.settled
-        drafts, hides_host = core.settings.num_speculative_tokens, core.settings.async_scheduling
+        hides_host = core.settings.async_scheduling
         terms_of, log, blocks = self._costs.terms, self.step_log, scheduler.blocks
         timeout = env.timeout
         step, last_ms = 0, 1.0
@@ -79,7 +81,7 @@ class Replica:
                 self._asleep = env.event()
                 yield self._asleep
             start_ms = env.now
-            ahead = scheduler.rounds_ahead()
+            ahead = core.rounds_ahead()
             # A long quiet stretch is worth a long look, but only once it has begun: what is looked at in vain is lost.
             guess = max(settled.rounds_without_finish(), int(min(1.5 * typical, FEWEST_STEPS_AHEAD + 2 * since)))
             if min(ahead, guess) >= FEWEST_STEPS_AHEAD:
@@ -92,16 +94,19 @@ class Replica:
                     continue
             plan = None
             if ahead > 0:
-                shape = round_shape(settled.count, drafts, settled.context)
-                terms = terms_of(shape, drafts)
+                shape = round_shape(settled.count, settled.drafts, settled.context)
+                terms = terms_of(shape, core.passes(settled.drafts))
             else:
                 plan = core.plan_step()
-                shape = step_shape(plan, drafts, settled.context)
+                shape = step_shape(plan, settled.draft_tokens() if plan.settled else 0, settled.context)
                 terms = terms_of(shape, plan.draft_passes)
                 self._note_single_rows(plan, step)
             draft_ms = terms.draft
             host_ms, last_ms = terms.host_and_step_ms(hides_host)
-            if settled.count:
+            held = blocks.held_by_rows
+            if settled.varying:
+                held += settled.blocks_needed()
+            elif settled.count:
                 log.settled_blocks(settled.flat, settled.base)
             log.add(
                 start_ms,
@@ -111,7 +116,7 @@ class Replica:
                 shape,
                 scheduler.num_running(),
                 len(scheduler.waiting),
-                blocks.held_by_rows,
+                held,
             )
             drafting_ms = draft_ms if hides_host else 0.0  # after the step's tokens have left
             ends_early = self._others_listen and drafting_ms > 0
@@ -133,9 +138,11 @@ class Replica:
         any row finished.
         """
         env, core, settled = self._env, self.core, self.core.settled
-        drafts, count = core.settings.num_speculative_tokens, settled.count
+        drafts, count = settled.drafts, settled.count
         positions, contexts = settled.look_ahead(ahead)
-        phases, extrapolated, graph = self._costs.rounds(count, drafts, contexts[:-1].astype(np.float64), drafts)
+        phases, extrapolated, graph = self._costs.rounds(
+            count, drafts, contexts[:-1].astype(np.float64), core.passes(drafts)
+        )
         device_ms = phases[1] + phases[3] + phases[4] + phases[5]
         if core.settings.async_scheduling:
             phases[0] = np.maximum(0.0, phases[0] - device_ms)
@@ -199,7 +206,7 @@ def simulate(
     segments = SegmentLog()
     drafts = settings.num_speculative_tokens
     rounds = RoundCounter(runs, drafts, deliverable_tokens(requests, settings))
-    next_flat = next_positions(runs, drafts)
+    tables = RoundTables(runs, drafts)
     traffic: OpenTraffic | ClosedTraffic
 
     def on_end(row: Row, delivered_ms: float) -> None:
@@ -207,7 +214,16 @@ def simulate(
 
     replicas = []
     for _ in range(settings.replicas):
-        core = EngineCore(settings, requests, runs, next_flat, rounds, segments, settle=settle)
+        core = EngineCore(
+            settings,
+            requests,
+            tables,
+            rounds,
+            segments,
+            policy=draft_policy(settings, costs),
+            content=block_contents(requests, settings),
+            settle=settle,
+        )
         replicas.append(Replica(env, core, costs, log, on_end))
     router = Router(replicas, settings.router, log)
     traffic = (OpenTraffic if requests.concurrency is None else ClosedTraffic)(env, requests, router)

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections import deque
 
 from .kv_blocks import KVBlocks
+from .prefix_blocks import BlockContent, PrefixBlocks
 from .rows import Row
 from .settings import EngineSettings
 from .settled import SettledRows
+from .waiting import PriorityWaiting
 
 
 class Residents:
     """State that every style of scheduler keeps; `settled` and then `running` make up the running list."""
 
-    def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
+    def __init__(self, settings: EngineSettings, settled: SettledRows, content: BlockContent | None = None) -> None:
         self.settings = settings
         self.settled = settled
         self.running: list[Row] = []
-        self.waiting: deque[Row] = deque()
-        self.blocks = KVBlocks(settings)
+        by_priority = settings.scheduling_policy == "priority"
+        self.waiting: deque[Row] | PriorityWaiting = PriorityWaiting() if by_priority else deque()
+        self.blocks = PrefixBlocks(settings, content) if settings.prefix_caching and content else KVBlocks(settings)
 
     def num_running(self) -> int:
         """Residents, scheduled in this step or not."""

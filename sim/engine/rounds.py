@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..acceptance.runs import AcceptanceRuns
 from .records import Ints, SamplerCounts
-from .settled import parking_position
+from .round_tables import parking_position
 
 _BATCH_ROUNDS = 1 << 16
 
@@ -20,7 +20,8 @@ _BATCH_ROUNDS = 1 << 16
 class RoundCounter:
     """Accumulates `SamplerCounts` over all replicas of one run.
 
-    output_tokens[r]: tokens that request r can deliver, fewer than it asks for where `max_model_len` cuts it.
+    drafts: the most that a round verifies. output_tokens[r]: tokens that request r can deliver, fewer than it asks for
+    where `max_model_len` cuts it.
     """
 
     def __init__(self, runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> None:
@@ -28,17 +29,22 @@ class RoundCounter:
         self._drafts = drafts
         self._counts = drafts > 0
         self._codes = _codes(runs, drafts, output_tokens) if self._counts else None
+        # Accepted run of the model up to K + 1, drafts proposed up to K, tokens left up to K + 2; the last two may lack.
+        self._shape = (drafts + 2, drafts + 1 if runs.drafted is not None else 1, drafts + 3)
         self._pending_rounds = 0
-        self._pending: list[NDArray[np.int64]] = []
-        self._full = np.zeros((drafts + 2) * (drafts + 3) + 1, dtype=np.int64)
+        self._pending: dict[int, list[NDArray[np.int64]]] = {}
+        self._full: dict[int, Ints] = {}
         self.rounds = 0
         self._single = _SingleRounds(drafts)
 
-    def full_rounds(self, began: NDArray[np.int64], count: int) -> None:
-        """Rounds with all their drafts, by the positions at which they began; parked slots are not counted."""
+    def full_rounds(self, began: NDArray[np.int64], count: int, drafts: int) -> None:
+        """Rounds with all their drafts, at most `drafts` each, by the positions at which they began.
+
+        Parked slots are not counted.
+        """
         self.rounds += count
         if self._counts:
-            self._pending.append(began)
+            self._pending.setdefault(drafts, []).append(began)
             self._pending_rounds += count
             if self._pending_rounds >= _BATCH_ROUNDS:
                 self._flush()
@@ -49,40 +55,52 @@ class RoundCounter:
         if self._counts:
             self._single.add(int(self._accepted[position]), drafts, accepted, left)
 
+    def placeholders(self, drafts: int) -> None:
+        """Placeholder drafts verified beside a prompt's last token: counted as drafts, though no round and all rejected."""
+        self._single.num_drafts += 1
+        self._single.draft_tokens += drafts
+
     def _flush(self) -> None:
-        if self._pending and self._codes is not None:
-            codes = self._codes[np.concatenate(self._pending)]
-            self._full += np.bincount(codes, minlength=len(self._full))
-            self._pending.clear()
-            self._pending_rounds = 0
+        if self._codes is None:
+            return
+        size = int(np.prod(self._shape)) + 1
+        for drafts, began in self._pending.items():
+            counted = np.bincount(self._codes[np.concatenate(began)], minlength=size)
+            self._full[drafts] = self._full.get(drafts, 0) + counted
+        self._pending.clear()
+        self._pending_rounds = 0
 
     def counts(self, committed_by_rounds: int) -> SamplerCounts:
         """The totals."""
         self._flush()
         single = self._single
-        model, left, rounds = self._full_table()
-        full = int(rounds.sum())
-        drafts = np.minimum(model, self._drafts)
+        num_drafts, draft_tokens, cut = single.num_drafts, single.draft_tokens, single.cut
+        accepted_at, committed_at = single.accepted_at.copy(), single.committed_at.copy()
+        delivered_at = single.delivered_at.copy()
+        model, proposed, left = (index.ravel() for index in np.indices(self._shape))
         positions = np.arange(1, self._drafts + 2)[:, None]
-        accepted_at = (model >= positions[:-1]) @ rounds + single.accepted_at
         lengths = np.arange(self._drafts + 2)[:, None]
+        for most, table in sorted(self._full.items()):
+            rounds = table[:-1]
+            drafts = np.minimum(proposed, most) if self._shape[1] > 1 else np.full(len(rounds), most)
+            accepted = np.minimum(model, drafts)
+            num_drafts += int(rounds[drafts > 0].sum())
+            draft_tokens += int(drafts @ rounds)
+            accepted_at += (accepted >= positions[:-1]) @ rounds
+            cut += int((accepted - np.minimum(accepted, left)) @ rounds)
+            committed_at += (np.minimum(model, left) >= positions) @ rounds
+            delivered_at += np.minimum(np.minimum(model, lengths) + 1, left) @ rounds
         return SamplerCounts(
             rounds=self.rounds,
-            num_drafts=full + single.num_drafts,
-            draft_tokens=full * self._drafts + single.draft_tokens,
+            num_drafts=num_drafts,
+            draft_tokens=draft_tokens,
             accepted_tokens=int(accepted_at.sum()),
-            draft_tokens_cut=int((drafts - np.minimum(drafts, left)) @ rounds) + single.cut,
+            draft_tokens_cut=cut,
             committed_by_rounds=committed_by_rounds,
             accepted_at=accepted_at,
-            committed_at=(np.minimum(model, left) >= positions) @ rounds + single.committed_at,
-            delivered_at=np.minimum(np.minimum(model, lengths) + 1, left) @ rounds + single.delivered_at,
+            committed_at=committed_at,
+            delivered_at=delivered_at,
         )
-
-    def _full_table(self) -> tuple[Ints, Ints, Ints]:
-        """Full rounds by (accepted run of the model, tokens left), both capped as in `_codes`."""
-        shape = (self._drafts + 2, self._drafts + 3)
-        model, left = (index.ravel() for index in np.indices(shape))
-        return model, left, self._full[:-1]
 
 
 class _SingleRounds:
@@ -108,16 +126,20 @@ class _SingleRounds:
 
 
 def _codes(runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
-    """One small number per output position: (accepted run up to drafts + 1, tokens left up to drafts + 2).
+    """One number per output position: (accepted run up to K + 1, drafts proposed up to K, tokens left up to K + 2).
 
-    The entries after the last position, for parked slots, have a code of their own.
+    Drafts are no part of it where the drafter always proposes k. The entries after the last position, for parked slots,
+    have a code of their own.
     """
     most_left = drafts + 2
     levels = most_left + 1
     total = len(runs.accepted)
-    parked = (drafts + 2) * levels
+    parked = (drafts + 2) * levels * (1 if runs.drafted is None else drafts + 1)
     codes = np.full(parking_position(runs, drafts) + 1, parked, dtype=np.min_scalar_type(parked))
     np.minimum(runs.accepted, drafts + 1, out=codes[:total], casting="unsafe")
+    if runs.drafted is not None:
+        codes[:total] *= drafts + 1
+        codes[:total] += np.minimum(runs.drafted, drafts)
     codes[:total] *= levels
     codes[:total] += most_left
     for left in range(1, most_left):  # only the last positions of a request have fewer tokens left

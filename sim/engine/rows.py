@@ -14,11 +14,14 @@ class Row:
     known tokens at which it is finished. pending_drafts: proposed, to be verified in its next step; `dummy_drafts` says
     that they are placeholders which nothing accepts. blocks: KV blocks held. cached_tokens: prompt tokens that a prefix
     hit saves. flat_offset: where its output position 0 lies in the acceptance arrays. emitted: its current prefill has
-    given its token. settled_round: count of settled rounds when it settled.
+    given its token. settled_round: count of settled rounds when it settled. priority: smaller is served first, then by
+    arrival. With a prefix cache, block_ids: the blocks it holds; hits: those it found; published: those others can find.
     """
 
     __slots__ = (
         "accepted_tokens",
+        "arrival",
+        "block_ids",
         "blocks",
         "cached_tokens",
         "can_settle",
@@ -31,6 +34,7 @@ class Row:
         "first_scheduled_step",
         "first_token_step",
         "flat_offset",
+        "hits",
         "known_tokens",
         "num_drafts",
         "own_prefill_ms",
@@ -39,7 +43,9 @@ class Row:
         "phase_since",
         "preemptions",
         "prefill_passes",
+        "priority",
         "prompt_tokens",
+        "published",
         "request",
         "rounds",
         "settled_round",
@@ -56,6 +62,10 @@ class Row:
         self.pending_drafts = 0
         self.dummy_drafts = False
         self.blocks = 0
+        self.priority = self.arrival = 0
+        self.block_ids: list[int] = []
+        self.hits: list[int] = []
+        self.published = 0
         self.can_settle = True
         self.settled_round = 0
         self.emitted = False
@@ -97,9 +107,22 @@ class Preempted(NamedTuple):
 
 
 class StepPlan:
-    """What one step computes: first all settled rows (a round each, all drafts), then `rows` in order."""
+    """What one step computes: first all settled rows (a round each, all drafts), then `rows` in order.
 
-    __slots__ = ("admitted", "draft_passes", "dummy_proposals", "left_out", "preempted", "resumed", "rows", "settled")
+    proposes: the most drafts that each request of the step proposes at its end. dummy_proposals: they are placeholders.
+    """
+
+    __slots__ = (
+        "admitted",
+        "draft_passes",
+        "dummy_proposals",
+        "left_out",
+        "preempted",
+        "proposes",
+        "resumed",
+        "rows",
+        "settled",
+    )
 
     def __init__(self) -> None:
         self.settled = 0
@@ -108,5 +131,6 @@ class StepPlan:
         self.preempted: list[Preempted] = []
         self.admitted: list[Row] = []
         self.resumed: list[Row] = []
+        self.proposes = 0
         self.draft_passes = 0
         self.dummy_proposals = False

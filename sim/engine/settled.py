@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..acceptance.runs import AcceptanceRuns
+from .round_tables import RoundTables
 from .rows import Row
 from .settings import UNLIMITED
 
@@ -22,38 +22,23 @@ _NEVER = 1 << 60
 _SPARE_SLOTS = 16
 
 
-def next_positions(runs: AcceptanceRuns, drafts: int) -> Ints:
-    """Where a round with all its drafts leads from each output position, uncut: p + min(accepted, k) + 1.
-
-    The last entry, the parking position, leads to itself; so do those before it that only an uncut last round reaches.
-    """
-    total = len(runs.accepted)
-    parked = parking_position(runs, drafts)
-    table = np.arange(1, parked + 2, dtype=np.int64)
-    table[total:] = parked
-    if drafts:
-        table[:total] += np.minimum(runs.accepted, np.uint8(drafts))
-    return table
-
-
-def parking_position(runs: AcceptanceRuns, drafts: int) -> int:
-    """The position of empty slots, beyond any that a round can reach."""
-    return len(runs.accepted) + drafts + 1
-
-
 class SettledRows:
     """Arrays over slots, in running order.
 
     flat: index of each row's output position in the acceptance arrays (`parked` where the slot is empty); base:
     computed tokens minus flat; end: the index at which the row is finished. context: sum of computed tokens.
     `row.blocks` is what a row held when it settled. An empty slot's base makes its blocks come out as zero.
+    drafts: what every row verifies in its next round.
     """
 
-    def __init__(self, next_flat: Ints, drafts: int, lookahead: int, block_size: int) -> None:
+    varying = False
+
+    def __init__(self, tables: RoundTables, drafts: int, lookahead: int, block_size: int) -> None:
         self.count = 0
-        self.parked = len(next_flat) - 1
-        self._next_flat = next_flat
-        self._drafts = drafts
+        self.drafts = drafts
+        self.parked = tables.parked
+        self._next_flat = tables.after(drafts)
+        self._most_drafts = drafts
         self._most_commits = 1 + drafts
         # A row needs ceil((computed + 1 + drafts + lookahead) / block_size) blocks for a round.
         self.block_reach = 1 + drafts + lookahead + block_size - 1
@@ -105,6 +90,14 @@ class SettledRows:
         last += [0] * (len(self._slots) - len(last))
         return [max(row.blocks, last[i]) for i, row in enumerate(self._slots) if row is not None]
 
+    def draft_tokens(self) -> int:
+        """Drafts that the next round of all rows verifies."""
+        return self.count * self.drafts
+
+    def pending_drafts(self) -> list[int]:
+        """Drafts that each row verifies in its next round."""
+        return [self.drafts] * self.count
+
     def computed_tokens(self) -> list[int]:
         """Computed tokens of each row."""
         computed: list[int] = (self.flat + self.base)[self._live()].tolist()
@@ -155,10 +148,12 @@ class SettledRows:
     def release(self) -> list[Row]:
         """Take all rows out of the arrays before a step's rounds are scheduled, and bring their fields up to date."""
         released = self.rows()
-        for row, computed, blocks in zip(released, self.computed_tokens(), self.blocks_held(), strict=True):
-            self._account(row, computed + 1)
+        slots = [slot for slot, row in enumerate(self._slots) if row is not None]
+        columns = (slots, self.computed_tokens(), self.pending_drafts(), self.blocks_held())
+        for row, slot, computed, drafts, blocks in zip(released, *columns, strict=True):
+            self._account(row, slot, computed + 1)
             row.computed_tokens = computed
-            row.pending_drafts = self._drafts
+            row.pending_drafts = drafts
             row.blocks = blocks
         self._allocate([], self._empty(), self._empty(), self._empty())
         return released
@@ -177,7 +172,7 @@ class SettledRows:
                 row = self._slots[slot]
                 assert row is not None
                 overshoot = -int(left[slot])
-                self._account(row, row.end_tokens + overshoot)
+                self._account(row, slot, row.end_tokens + overshoot)
                 row.draft_tokens_cut += max(0, overshoot - 1)  # the bonus token is no draft
                 row.known_tokens = row.end_tokens
                 row.pending_drafts = 0
@@ -220,7 +215,7 @@ class SettledRows:
 
     def rounds_ahead(self, most_blocks: int) -> int:
         """Rounds that can be run before drafts or blocks have to be questioned; a finish may come earlier."""
-        ahead = self._useful_before - self._rounds_run if self._drafts else UNLIMITED
+        ahead = self._useful_before - self._rounds_run if self._most_drafts else UNLIMITED
         if most_blocks < UNLIMITED:
             room = most_blocks * self._block_size - self.context - self.count * self.block_reach
             ahead = min(ahead, room // (self.count * self._most_commits) + 1)
@@ -231,7 +226,7 @@ class SettledRows:
 
         Ends with the first round that finishes a row, at most `rounds` long.
         """
-        if self._drafts:
+        if self.drafts:
             positions = np.empty((rounds + 1, len(self.flat)), dtype=np.int64)
             positions[0] = self.flat
             for i in range(rounds):
@@ -269,12 +264,15 @@ class SettledRows:
         self._useful_before = self._rounds_run + (most_left - 2) // self._most_commits + 1
         return most_left > 1
 
-    def _account(self, row: Row, known_tokens: int) -> None:
+    def _account(self, row: Row, slot: int, known_tokens: int) -> None:
         """Book the rounds that a row ran here: each committed one token that is no draft."""
         rounds = self._rounds_run - row.settled_round
         row.rounds += rounds
-        if self._drafts:
-            row.num_drafts += rounds
-            row.draft_tokens += rounds * self._drafts
+        if self._most_drafts:
             row.accepted_tokens += known_tokens - row.known_tokens - rounds
+            self._account_drafts(row, slot, rounds)
         row.known_tokens = known_tokens
+
+    def _account_drafts(self, row: Row, slot: int, rounds: int) -> None:
+        row.num_drafts += rounds
+        row.draft_tokens += rounds * self.drafts

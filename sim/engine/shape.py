@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from ..cost.step_costs import StepShape, round_shape
+from ..cost.step_costs import StepShape
 from .rows import StepPlan
 
 
-def step_shape(plan: StepPlan, drafts: int, settled_context: int) -> StepShape:
-    """The shape of a plan; settled rows verify `drafts` drafts each and have computed `settled_context` tokens."""
-    settled = round_shape(plan.settled, drafts, settled_context if plan.settled else 0)
-    if not plan.rows:
-        return settled
-    decodes, draft_tokens, context, _, _, _ = settled
-    chunks = []
+def step_shape(plan: StepPlan, settled_drafts: int, settled_context: int) -> StepShape:
+    """The shape of a plan; settled rows verify `settled_drafts` drafts and have computed `settled_context` tokens in all."""
+    decodes = plan.settled
+    draft_tokens, context = (settled_drafts, settled_context) if decodes else (0, 0)
+    chunks: list[tuple[int, int]] = []
     finished_prompts = finished_context = 0
     for row, tokens, start, verified, is_decode in plan.rows:
         if is_decode:

@@ -6,10 +6,12 @@ that recorded commits of a real engine can be replayed through it.
 
 from __future__ import annotations
 
+from .prefix_blocks import BlockContent
 from .residents import Residents
 from .rows import Preempted, Row, Scheduled, StepPlan
 from .settings import UNLIMITED, EngineSettings
 from .settled import SettledRows
+from .waiting import urgency
 
 
 class Budgets:
@@ -35,13 +37,19 @@ class Budgets:
         self.tokens -= tokens
         self.input_tokens -= tokens + rows * self.slots
 
+    def give_back(self, tokens: int) -> None:
+        """A row of `tokens` tokens is withdrawn."""
+        self.take(-tokens, -1)
+
 
 class VllmScheduler(Residents):
     """Iteration-level scheduling of one replica: continuous batching with chunked prefill and preemption."""
 
-    def __init__(self, settings: EngineSettings, settled: SettledRows) -> None:
-        super().__init__(settings, settled)
+    def __init__(self, settings: EngineSettings, settled: SettledRows, content: BlockContent | None = None) -> None:
+        super().__init__(settings, settled, content)
         self._drafts = settings.num_speculative_tokens
+        self._by_priority = settings.scheduling_policy == "priority"
+        self._pads = self._drafts if settings.draft_schedule is None else 0
         self._longest = settings.longest
         self._threshold = self._longest
         # Rule 1 for decodes alone: how many whole rounds the budgets of a step pay for.
@@ -77,7 +85,7 @@ class VllmScheduler(Residents):
         budgets = Budgets(self.settings)
         self._threshold = self._long_prefill_threshold()
         if rounds:
-            budgets.take(rounds * (1 + self._drafts), rounds)
+            budgets.take(rounds + self.settled.draft_tokens(), rounds)
             plan.settled = rounds
         elif self.settled.count:
             self.running[:0] = self.release_settled()
@@ -104,21 +112,29 @@ class VllmScheduler(Residents):
         """All settled rows, if budgets and blocks suffice for a whole round of every one of them; else 0."""
         settled, blocks = self.settled, self.blocks
         rows = settled.count
-        if rows > self._most_rounds:
+        if rows > self._most_rounds and not self._pays_for(rows + settled.draft_tokens(), rows):
             return 0
         limit = blocks.usable - blocks.held_by_rows
+        if self._by_priority and self.running:  # whoever lacks a block may take it from any other row
+            limit -= sum(self._most_lacking(row) for row in self.running)
         if settled.blocks_bound() > limit and settled.blocks_needed() > limit:
             return 0
         return rows
 
+    def _pays_for(self, tokens: int, rows: int) -> bool:
+        """Whether the budgets of one step pay for rows of so many tokens in all."""
+        settings = self.settings
+        return (
+            tokens <= settings.max_num_scheduled_tokens
+            and tokens + rows * settings.draft_slots <= settings.max_num_batched_tokens
+        )
+
+    def _most_lacking(self, row: Row) -> int:
+        return max(0, self.blocks.for_row(row.computed_tokens, self._wanted(row)) - row.blocks)
+
     def free_blocks(self) -> int:
         """Blocks free while a step is planned: settled rows have been given theirs."""
         return self.blocks.usable - self.blocks.held_by_rows - self.settled.blocks_needed()
-
-    def _suffices(self, blocks: int) -> bool:
-        """Whether so many blocks are free; the exact count is taken only where the bound cannot tell."""
-        left = self.blocks.usable - self.blocks.held_by_rows - blocks
-        return self.settled.blocks_bound() <= left or self.settled.blocks_needed() <= left
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -146,23 +162,33 @@ class VllmScheduler(Residents):
         while index < len(self.running) and budgets.open():
             row = self.running[index]
             tokens = min(self._wanted(row), budgets.room())
-            if not self._extend_or_preempt(row, tokens, plan):
-                break
+            while not self.blocks.extend(row, tokens, self.free_blocks()):
+                victim = self._victim()
+                index -= self._withdraw(victim, plan, budgets)
+                self._preempt(victim, plan)
+                if victim is row:
+                    plan.left_out = self.running[index:]
+                    return
             self._take(row, tokens, plan, budgets)
             index += 1
         plan.left_out = self.running[index:]
 
-    def _extend_or_preempt(self, row: Row, tokens: int, plan: StepPlan) -> bool:
-        """Rule 10: the victim is the latest admitted; False if the row itself is the one."""
-        while not self.blocks.extend(row, tokens, self.free_blocks()):
-            victim = self.running.pop()
-            self._preempt(victim, plan)
-            if victim is row:
-                return False
-        return True
+    def _victim(self) -> Row:
+        """Rule 10: the latest admitted, or the least urgent one."""
+        return max(self.running, key=urgency) if self._by_priority else self.running[-1]
+
+    def _withdraw(self, victim: Row, plan: StepPlan, budgets: Budgets) -> int:
+        """Take a victim out of the running list and out of the step; 1 if the step had scheduled it already."""
+        self.running.remove(victim)
+        for place, scheduled in enumerate(plan.rows):
+            if scheduled.row is victim:
+                del plan.rows[place]
+                budgets.give_back(scheduled.tokens)
+                return 1
+        return 0
 
     def _preempt(self, victim: Row, plan: StepPlan) -> None:
-        """Rule 11: all blocks, computed tokens and drafts are lost; it goes to the head of the waiting queue."""
+        """Rule 11: all blocks, computed tokens and drafts are lost; it goes back to the waiting queue, first in line."""
         plan.preempted.append(Preempted(victim, victim.computed_tokens, victim.pending_drafts))
         self.blocks.release(victim)
         victim.computed_tokens = 0
@@ -176,16 +202,23 @@ class VllmScheduler(Residents):
         start = row.computed_tokens
         drafts = max(0, start + tokens - row.known_tokens)
         plan.rows.append(Scheduled(row, tokens, start, drafts, row.decodes))
+        self.blocks.publish(row, start + tokens)
         budgets.take(tokens)
 
     # --- waiting ------------------------------------------------------------------------------------------------------
 
     def _admit(self, plan: StepPlan, budgets: Budgets) -> None:
         """Rule 4: first come, first served; the first one that does not fit ends admission."""
+        may_pad = bool(self._pads) and all(scheduled.decodes for scheduled in plan.rows)
+        any_runs = bool(plan.settled or plan.rows)
         while self.waiting and budgets.open() and self.num_running() < self.settings.max_num_seqs:
             row = self.waiting[0]
-            row.computed_tokens = min(row.cached_tokens, row.known_tokens - 1)
+            row.computed_tokens = self.blocks.find_cached(row)
             tokens, room = self._wanted(row), budgets.room()
+            if may_pad and (any_runs or row.computed_tokens) and self._pads_to_a_round(row):
+                tokens = 1 + self._pads
+                if tokens > room:
+                    break
             if tokens > room:
                 if not self.settings.enable_chunked_prefill:
                     break
@@ -194,17 +227,25 @@ class VllmScheduler(Residents):
             if not self._admission_fits(row, first_chunk):
                 break
             self.waiting.popleft()
+            self.blocks.admit(row)
             self.blocks.give(row, first_chunk)
             (plan.resumed if row.preemptions else plan.admitted).append(row)
             self._take(row, tokens, plan, budgets)
             self.running.append(row)
 
+    def _pads_to_a_round(self, row: Row) -> bool:
+        """Rule 17: a row with one token left to compute is filled up with placeholder drafts, so that it looks uniform."""
+        return row.computed_tokens == row.known_tokens - 1 and row.known_tokens + 1 + self._pads <= self._longest
+
     def _admission_fits(self, row: Row, first_chunk: int) -> bool:
         """Rules 6 to 8: the first chunk's blocks, the whole known sequence, and the watermark if anything runs."""
-        if not self.blocks.limited:
+        blocks = self.blocks
+        if not blocks.limited:
             return True
-        spare = self.blocks.watermark if self.num_running() else 0
-        needed = first_chunk
+        needed = [first_chunk]
         if self.settings.scheduler_reserve_full_isl:
-            needed = max(needed, self.blocks.for_tokens(row.known_tokens))
-        return self._suffices(needed + spare)
+            needed.append(blocks.for_tokens(row.known_tokens))
+        free = blocks.usable - blocks.held_by_rows - (blocks.watermark if self.num_running() else 0)
+        # The exact count of the settled rows' blocks is taken only where the bound cannot tell.
+        bound = self.settled.blocks_bound()
+        return blocks.admits(row, needed, free - bound) or blocks.admits(row, needed, free - self.settled.blocks_needed())

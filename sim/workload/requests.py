@@ -14,6 +14,8 @@ class Requests:
 
     Open traffic (`concurrency` None): request i arrives at `arrival_ms[i]`, non-decreasing. Closed traffic: the first
     `concurrency` requests arrive at 0, each later one `think_time_ms` after an earlier one ended; `arrival_ms` is 0.
+    priority: smaller is served first where the engine serves by priority. shared_prefix_tokens: the first tokens of a
+    prompt, the same in all requests of its slice.
     """
 
     arrival_ms: NDArray[np.float64]
@@ -23,6 +25,8 @@ class Requests:
     prefix_hit_tokens: NDArray[np.int64]
     concurrency: int | None = None
     think_time_ms: float = 0.0
+    priority: NDArray[np.int64] | None = None
+    shared_prefix_tokens: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
