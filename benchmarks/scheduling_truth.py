@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from sim.acceptance.prompt_lookup import lookup_runs
 from sim.acceptance.runs import AcceptanceRuns
 from sim.engine.core import EngineCore
+from sim.engine.policies import FixedDrafts, ScheduleDrafts
+from sim.engine.round_tables import RoundTables
 from sim.engine.rounds import RoundCounter
 from sim.engine.rows import Row, StepPlan
 from sim.engine.segments import SegmentLog
 from sim.engine.settings import EngineSettings
-from sim.engine.settled import next_positions
 from sim.workload.requests import Requests
 
 
@@ -42,8 +44,16 @@ class Outcome:
 class Recording:
     """One recorded run in a common shape, whichever of the two formats it was stored in."""
 
-    def __init__(self, settings: EngineSettings, run: dict[str, Any], has_rows: bool, row_fields: list[str]) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        run: dict[str, Any],
+        has_rows: bool,
+        row_fields: list[str],
+        lookup: tuple[int, int] | None = None,
+    ) -> None:
         self.settings = settings
+        self.lookup = lookup
         self.run = run
         self.has_rows = has_rows
         self.row_fields = row_fields
@@ -71,7 +81,12 @@ class Recording:
             output_tokens=np.array([entry.get("n", entry["o"]) for entry in entries], dtype=np.int64),
             slice_index=np.zeros(count, dtype=np.int64),
             prefix_hit_tokens=np.zeros(count, dtype=np.int64),
+            priority=np.array([entry.get("pr", 0) for entry in entries], dtype=np.int64),
         )
+
+    def block_content(self, row: Row, index: int) -> int:
+        """What a block holds; the record numbers the full blocks of each request, equal contents alike."""
+        return self.run["reqs"][row.request]["pf"][index]
 
     def commits(self) -> Iterator[tuple[int, list[int]]]:
         """For each request the tokens of its deliveries in order."""
@@ -96,7 +111,19 @@ class Recording:
             for tokens in deliveries:
                 accepted[offsets[request] + position] = tokens - 1
                 position += tokens
-        return AcceptanceRuns(offsets, accepted, None, depth=int(accepted.max(initial=0)) + 1)
+        return AcceptanceRuns(offsets, accepted, self._drafted(requests), depth=int(accepted.max(initial=0)) + 1)
+
+    def _drafted(self, requests: Requests) -> np.ndarray | None:
+        """What an n-gram drafter proposes at every output position, from the recorded token ids (rule 21)."""
+        if self.lookup is None:
+            return None
+        shortest, longest = self.lookup
+        depth = self.settings.num_speculative_tokens
+        drafted = []
+        for entry, prompt in zip(self.run["reqs"], requests.prompt_tokens.tolist(), strict=True):
+            tokens = np.array(entry["tok"], dtype=np.int64)
+            drafted.append(lookup_runs(tokens[:prompt], tokens[prompt:], longest, shortest, depth)[0])
+        return np.concatenate(drafted)
 
     def arrivals(self) -> dict[int, list[int]]:
         """Requests by the first step that could see them; closed runs send the next one as one finishes."""
@@ -112,8 +139,10 @@ def load(path: Path) -> list[Recording]:
     """The runs of one file."""
     document = json.loads(path.read_text())
     if "cfg" in document:
-        settings = _settings_of_case(document["cfg"])
-        return [Recording(settings, run, True, document["row"]) for run in document["runs"]]
+        spec = document["spec"] or {}
+        settings = _settings_of_case(document["cfg"], spec.get("method"))
+        lookup = (spec["prompt_lookup_min"], spec["prompt_lookup_max"]) if spec.get("method") == "ngram" else None
+        return [Recording(settings, run, True, document["row"], lookup) for run in document["runs"]]
     k = document["k"]
     settings = EngineSettings(
         style="vllm",
@@ -132,7 +161,7 @@ def load(path: Path) -> list[Recording]:
     return [Recording(settings, run, False, []) for run in runs]
 
 
-def _settings_of_case(cfg: dict[str, Any]) -> EngineSettings:
+def _settings_of_case(cfg: dict[str, Any], method: str | None) -> EngineSettings:
     return EngineSettings(
         style="vllm",
         max_num_seqs=cfg["max_num_seqs"],
@@ -149,6 +178,11 @@ def _settings_of_case(cfg: dict[str, Any]) -> EngineSettings:
         num_speculative_tokens=cfg["num_spec"],
         lookahead=cfg["lookahead"],
         draft_slots=cfg["draft_slots"],
+        draft_schedule=tuple(cfg["lookup"]) if cfg["lookup"] else None,
+        serial_drafting=method != "ngram",
+        scheduling_policy=cfg["policy"],
+        prefix_caching=cfg["prefix_caching"],
+        pads_single_tokens=True,
     )
 
 
@@ -161,13 +195,15 @@ class Replay:
         runs = recording.acceptance(requests)
         drafts = recording.settings.num_speculative_tokens
         rounds = RoundCounter(runs, drafts, requests.output_tokens)
+        schedule = recording.settings.draft_schedule
         self.core = EngineCore(
             recording.settings,
             requests,
-            runs,
-            next_positions(runs, drafts),
+            RoundTables(runs, drafts),
             rounds,
             SegmentLog(),
+            policy=ScheduleDrafts(schedule) if schedule else FixedDrafts(drafts),
+            content=recording.block_content,
             accept_dummies=True,
             settle=settle,
         )
@@ -226,7 +262,7 @@ class Replay:
         prefills = [entry for entry in rows if not entry[4]]
         ours: dict[str, Any] = {
             "nd": len(decodes),
-            "nv": sum(drafts for _, _, _, drafts, _ in rows),
+            "nv": sum(drafts for _, _, _, drafts, _ in decodes),
             "np": sum(tokens for _, tokens, _, _, _ in prefills),
             "nr": len(prefills),
             "ctx": sum(start for _, _, start, _, _ in decodes),
@@ -247,23 +283,23 @@ class Replay:
         }
         if spec:
             ours["prop"] = 0 if plan.dummy_proposals else 1
-            ours["k"] = self.recording.settings.num_speculative_tokens
+            ours["k"] = plan.proposes
         return ours
 
     def _settled_rows(self, plan: StepPlan) -> list[tuple[Row, int, int, int, bool]]:
         if not plan.settled:
             return []
-        settled, drafts = self.core.settled, self.recording.settings.num_speculative_tokens
-        starts = settled.computed_tokens()
-        return [(row, 1 + drafts, start, drafts, True) for row, start in zip(settled.rows(), starts, strict=True)]
+        settled = self.core.settled
+        columns = settled.rows(), settled.computed_tokens(), settled.pending_drafts()
+        return [(row, 1 + drafts, start, drafts, True) for row, start, drafts in zip(*columns, strict=True)]
 
     def _pending_after(self, plan: StepPlan, ours: dict[str, Any]) -> None:
         """Drafts pending for each scheduled request after the step; a finished one has none."""
         if "dn" not in self.recording.row_fields:
             return
-        drafts = self.recording.settings.num_speculative_tokens
-        settled = {id(row) for row in self.core.settled.rows()}
-        ours["dn"] = [drafts if id(row) in settled else row.pending_drafts for row in self._scheduled]
+        settled = self.core.settled
+        pending = {id(row): drafts for row, drafts in zip(settled.rows(), settled.pending_drafts(), strict=True)}
+        ours["dn"] = [pending.get(id(row), row.pending_drafts) for row in self._scheduled]
 
     def _recorded(self, step: int) -> dict[str, Any]:
         recording = self.recording

@@ -20,14 +20,15 @@ def block_contents(requests: Requests, settings: EngineSettings) -> BlockContent
     size = settings.block_size
     slices = requests.slice_index.data
     shared = None if requests.shared_prefix_tokens is None else requests.shared_prefix_tokens.data
-    hashed = requests.hash_offsets is not None
     offsets, ids, hash_tokens = requests.hash_offsets, requests.hash_ids, requests.hash_block_tokens
 
     def content(row: Row, index: int) -> int:
         end = (index + 1) * size
         if end <= row.prompt_tokens:
-            if hashed and (place := offsets[row.request] + (end - 1) // hash_tokens) < offsets[row.request + 1]:
-                return (int(ids[place]) * 2 + 2) * _REACH + index
+            if offsets is not None and ids is not None and hash_tokens is not None:
+                place = int(offsets[row.request]) + (end - 1) // hash_tokens
+                if place < offsets[row.request + 1]:
+                    return (int(ids[place]) * 2 + 2) * _REACH + index
             if shared is not None and end <= shared[row.request]:
                 return (slices[row.request] * 2 + 1) * _REACH + index
         return -(row.request * _REACH + index) - 1

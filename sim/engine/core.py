@@ -68,9 +68,10 @@ class EngineCore:
         self.committed_by_rounds = 0
         self._drafts = settings.num_speculative_tokens
         self.policy = policy
-        self._varies = tables.drafted is not None or not isinstance(self.policy, FixedDrafts)
-        kind = VaryingRows if self._varies else SettledRows
-        self.settled = kind(tables, self._drafts, settings.lookahead, settings.block_size)
+        shape = (tables, self._drafts, settings.lookahead, settings.block_size)
+        varies = tables.drafted is not None or not isinstance(self.policy, FixedDrafts)
+        self._varying = VaryingRows(*shape) if varies else None
+        self.settled = self._varying or SettledRows(*shape)
         self.scheduler = SCHEDULERS[settings.style](settings, self.settled, content)
         # A memoryview hands out plain integers, several times faster than an array does.
         self._prompt_tokens = requests.prompt_tokens.data
@@ -118,13 +119,15 @@ class EngineCore:
         return plan
 
     def rounds_ahead(self) -> int:
-        """Steps that can only be whole rounds of all settled rows with the same number of drafts, until one finishes."""
-        if self._drafted is not None or (self._varies and self.policy.steady(self.settled.count) != self.settled.drafts):
+        """Steps that can only be whole rounds of all settled rows with as many drafts, until one finishes."""
+        if self._drafted is not None or (
+            self._varying is not None and self.policy.steady(self.settled.count) != self.settled.drafts
+        ):
             return 0
         return self.scheduler.rounds_ahead()
 
     def passes(self, proposes: int) -> int:
-        """Serial passes of the drafter that propose so many tokens: the first one runs also at a reached 0 (rule 19)."""
+        """Serial passes of the drafter that propose so many tokens; the first runs also at a reached 0 (rule 19)."""
         if not self._drafts:
             return 0
         return max(1, proposes) if self.settings.serial_drafting else 1
@@ -173,9 +176,10 @@ class EngineCore:
 
     def upcoming(self, plan: StepPlan) -> tuple[Ints, Ints]:
         """Accepted runs and tokens left of the next round of each request in the step, as nobody could know them."""
-        settled, accepted, left = self.settled, [], []
-        if plan.settled:
-            accepted, left = settled.upcoming()
+        accepted: list[int] = []
+        left: list[int] = []
+        if plan.settled and self._varying is not None:
+            accepted, left = self._varying.upcoming()
         for row, tokens, start, drafts, decodes in plan.rows:
             if start + tokens >= row.known_tokens:
                 position = row.flat_offset + row.known_tokens - row.prompt_tokens
@@ -189,8 +193,8 @@ class EngineCore:
     def _observe(self, plan: StepPlan) -> None:
         """Tell the policy what the rounds of this step showed."""
         rounds = accepted = rejections = 0
-        if plan.settled:
-            rounds, accepted, rejections = self.settled.outcome()
+        if plan.settled and self._varying is not None:
+            rounds, accepted, rejections = self._varying.outcome()
         for row, _, _, drafts, decodes in plan.rows:
             if decodes and drafts and not row.dummy_drafts:
                 kept = min(self._accepted[row.flat_offset + row.known_tokens - row.prompt_tokens], drafts)
@@ -212,8 +216,8 @@ class EngineCore:
             committed, finished = self.commit_rounds()
             if plan.dummy_proposals:
                 self._give_placeholders()
-        if self._varies and isinstance(self.settled, VaryingRows):
-            self.settled.propose(plan.proposes)
+        if self._varying is not None:
+            self._varying.propose(plan.proposes)
         if plan.rows:
             done = []
             for scheduled in plan.rows:
@@ -269,14 +273,17 @@ class EngineCore:
         if plan.dummy_proposals:
             row.pending_drafts = self._drafts
         else:
-            row.pending_drafts = self._proposed(position + committed, plan.proposes)
+            row.pending_drafts = self._proposed(row, plan.proposes)
         if row.first_token_step < 0:
             row.first_token_step = step
         return committed
 
-    def _proposed(self, position: int, most: int) -> int:
-        """Drafts that the drafter proposes for the round at a position."""
-        return most if self._drafted is None else min(self._drafted[position], most)
+    def _proposed(self, row: Row, most: int) -> int:
+        """Drafts that the drafter proposes for a row's next round; a look-up proposes none past `max_model_len`."""
+        if self._drafted is None:
+            return most
+        position = row.flat_offset + row.known_tokens - row.prompt_tokens
+        return min(self._drafted[position], most, self._longest - row.known_tokens)
 
     def _drop(self, done: list[Row]) -> None:
         """Rule 9: blocks of finished requests are free in the next step."""
@@ -309,6 +316,6 @@ class EngineCore:
             row.can_settle
             and row.decodes
             and not row.dummy_drafts
-            and row.pending_drafts == self._proposed(row.flat_offset + row.known_tokens - row.prompt_tokens, proposes)
+            and row.pending_drafts == self._proposed(row, proposes)
             and (row.phase == Phase.DECODE or row.phase == Phase.PREFILL)
         )

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ..acceptance.runs import AcceptanceRuns
 from ..cost.step_costs import StepCosts, round_shape
 from ..workload.requests import Requests
-from .core import EngineCore
 from .block_contents import block_contents
+from .core import EngineCore
 from .policies import draft_policy
 from .recorder import PLAN_COLUMNS, RequestLog, StepLog
 from .records import Records
@@ -72,7 +72,7 @@ class Replica:
         """The engine's process: plan, let the step's time pass, commit."""
         env, core, scheduler, settled = self._env, self.core, self.core.scheduler, self.core.settled
         hides_host = core.settings.async_scheduling
-        terms_of, log, blocks = self._costs.terms, self.step_log, scheduler.blocks
+        terms_of, log = self._costs.terms, self.step_log
         timeout = env.timeout
         step, last_ms = 0, 1.0
         since, typical = 0, 1.0  # steps since the batch last changed, and how many it usually takes
@@ -103,11 +103,6 @@ class Replica:
                 self._note_single_rows(plan, step)
             draft_ms = terms.draft
             host_ms, last_ms = terms.host_and_step_ms(hides_host)
-            held = blocks.held_by_rows
-            if settled.varying:
-                held += settled.blocks_needed()
-            elif settled.count:
-                log.settled_blocks(settled.flat, settled.base)
             log.add(
                 start_ms,
                 host_ms,
@@ -116,7 +111,7 @@ class Replica:
                 shape,
                 scheduler.num_running(),
                 len(scheduler.waiting),
-                held,
+                self._blocks_held(),
             )
             drafting_ms = draft_ms if hides_host else 0.0  # after the step's tokens have left
             ends_early = self._others_listen and drafting_ms > 0
@@ -174,6 +169,15 @@ class Replica:
         if ends_early:
             yield env.timeout(undelivered_ms)
         return steps, float(durations[steps - 1]), bool(finished)
+
+    def _blocks_held(self) -> int:
+        """Blocks of the step that is added next; those of settled rows with a fixed draft length are counted later."""
+        held, settled = self.core.scheduler.blocks.held_by_rows, self.core.settled
+        if settled.varying:
+            return held + settled.blocks_needed()
+        if settled.count:
+            self.step_log.settled_blocks(settled.flat, settled.base)
+        return held
 
     def _note_single_rows(self, plan: StepPlan, step: int) -> None:
         if not (plan.rows or plan.left_out or plan.preempted):

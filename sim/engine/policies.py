@@ -1,7 +1,7 @@
 """How many drafts a step proposes: fixed, by a schedule, by estimated goodput, or by foresight as a bound.
 
-A policy sees what an engine sees: the step that was scheduled, and counts of past rounds; only `ClairvoyantDrafts` looks
-into the acceptance arrays, and says so by its name.
+A policy sees what an engine sees: the step that was scheduled, and counts of past rounds. Only `ClairvoyantDrafts`
+looks into the acceptance arrays, and says so by its name.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FixedDrafts:
 
 
 class ScheduleDrafts:
-    """vLLM's `num_speculative_tokens_per_batch_size`: by the requests scheduled in the step, prompts included (rule 18).
+    """vLLM's `num_speculative_tokens_per_batch_size` (rule 18): by the requests of the step, prompts included.
 
     by_requests[n]: drafts for n scheduled requests; the last entry holds beyond.
     """

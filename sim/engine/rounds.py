@@ -29,7 +29,7 @@ class RoundCounter:
         self._drafts = drafts
         self._counts = drafts > 0
         self._codes = _codes(runs, drafts, output_tokens) if self._counts else None
-        # Accepted run of the model up to K + 1, drafts proposed up to K, tokens left up to K + 2; the last two may lack.
+        # Accepted run of the model up to K + 1, drafts proposed up to K (if that varies), tokens left up to K + 2.
         self._shape = (drafts + 2, drafts + 1 if runs.drafted is not None else 1, drafts + 3)
         self._pending_rounds = 0
         self._pending: dict[int, list[NDArray[np.int64]]] = {}
@@ -56,7 +56,7 @@ class RoundCounter:
             self._single.add(int(self._accepted[position]), drafts, accepted, left)
 
     def placeholders(self, drafts: int) -> None:
-        """Placeholder drafts verified beside a prompt's last token: counted as drafts, though no round and all rejected."""
+        """Placeholder drafts beside a prompt's last token: counted as drafts, all rejected, and no round."""
         self._single.num_drafts += 1
         self._single.draft_tokens += drafts
 

@@ -15,7 +15,7 @@ class Row:
     that they are placeholders which nothing accepts. blocks: KV blocks held. cached_tokens: prompt tokens that a prefix
     hit saves. flat_offset: where its output position 0 lies in the acceptance arrays. emitted: its current prefill has
     given its token. settled_round: count of settled rounds when it settled. priority: smaller is served first, then by
-    arrival. With a prefix cache, block_ids: the blocks it holds; hits: those it found; published: those others can find.
+    arrival. With a prefix cache, block_ids: blocks it holds; hits: those it found; published: those others can find.
     """
 
     __slots__ = (

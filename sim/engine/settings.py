@@ -14,11 +14,13 @@ class EngineSettings:
     max_num_batched_tokens: input budget of a step, which also pays `draft_slots` per scheduled row.
     max_num_scheduled_tokens: token budget of a step; equal to the input budget unless set.
     num_gpu_blocks: KV blocks of one replica, one of which is the null block; None: unlimited.
-    num_speculative_tokens: most drafts per round (K); 0 without speculation. lookahead: KV slots kept per row for drafts.
+    num_speculative_tokens: most drafts per round (K); 0 without speculation. lookahead: KV slots kept per row for them.
     draft_schedule[n]: drafts proposed by a step of n requests, the last entry for all larger ones; None: always K.
-    draft_policy: "fixed", "schedule", "goodput" or "clairvoyant". serial_drafting: a pass of the drafter for each draft token; else one pass or look-up for all of them.
-    scheduling_policy: "fcfs" or "priority". prefix_caching: blocks are kept by content. drops_last_hit: an EAGLE-type
-    drafter has to recompute the last block that the cache would give.
+    draft_policy: "fixed", "schedule", "goodput" or "clairvoyant".
+    serial_drafting: a pass of the drafter for each draft token; else one pass or look-up for all of them.
+    scheduling_policy: "fcfs" or "priority".
+    prefix_caching: blocks are kept by content. drops_last_hit: an EAGLE-type drafter has to recompute the last block
+    that the cache would give. pads_single_tokens: rule 17.
     """
 
     style: str
@@ -42,6 +44,7 @@ class EngineSettings:
     scheduling_policy: str = "fcfs"
     prefix_caching: bool = False
     drops_last_hit: bool = False
+    pads_single_tokens: bool = False
     async_scheduling: bool = False
     replicas: int = 1
     router: str = "round_robin"

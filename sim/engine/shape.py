@@ -7,7 +7,7 @@ from .rows import StepPlan
 
 
 def step_shape(plan: StepPlan, settled_drafts: int, settled_context: int) -> StepShape:
-    """The shape of a plan; settled rows verify `settled_drafts` drafts and have computed `settled_context` tokens in all."""
+    """The shape of a plan; settled rows verify `settled_drafts` drafts over `settled_context` computed tokens."""
     decodes = plan.settled
     draft_tokens, context = (settled_drafts, settled_context) if decodes else (0, 0)
     chunks: list[tuple[int, int]] = []

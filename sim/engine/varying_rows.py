@@ -117,7 +117,7 @@ class VaryingRows(SettledRows):
     # --- for policies -------------------------------------------------------------------------------------------------
 
     def outcome(self) -> tuple[int, int, int]:
-        """Rounds with drafts in the step that is being committed, their accepted drafts, and how many had one rejected."""
+        """Rounds with drafts of the step that is being committed, their accepted drafts, and how many rejected one."""
         drafts = self._tables.proposals(self.flat, self.drafts)
         accepted = (self._next_flat[self.flat] - self.flat - 1)[drafts > 0]
         return len(accepted), int(accepted.sum()), int(np.count_nonzero(accepted < drafts[drafts > 0]))

@@ -49,7 +49,7 @@ class VllmScheduler(Residents):
         super().__init__(settings, settled, content)
         self._drafts = settings.num_speculative_tokens
         self._by_priority = settings.scheduling_policy == "priority"
-        self._pads = self._drafts if settings.draft_schedule is None else 0
+        self._pads = self._drafts if settings.pads_single_tokens and settings.draft_schedule is None else 0
         self._longest = settings.longest
         self._threshold = self._longest
         # Rule 1 for decodes alone: how many whole rounds the budgets of a step pay for.
@@ -184,11 +184,12 @@ class VllmScheduler(Residents):
             if scheduled.row is victim:
                 del plan.rows[place]
                 budgets.give_back(scheduled.tokens)
+                victim.pending_drafts = 0  # they went into the step
                 return 1
         return 0
 
     def _preempt(self, victim: Row, plan: StepPlan) -> None:
-        """Rule 11: all blocks, computed tokens and drafts are lost; it goes back to the waiting queue, first in line."""
+        """Rule 11: all blocks, computed tokens and drafts are lost; it goes to its place at the head of the queue."""
         plan.preempted.append(Preempted(victim, victim.computed_tokens, victim.pending_drafts))
         self.blocks.release(victim)
         victim.computed_tokens = 0
@@ -234,7 +235,7 @@ class VllmScheduler(Residents):
             self.running.append(row)
 
     def _pads_to_a_round(self, row: Row) -> bool:
-        """Rule 17: a row with one token left to compute is filled up with placeholder drafts, so that it looks uniform."""
+        """Rule 17: a row with one token left to compute is filled up with placeholder drafts, to look uniform."""
         return row.computed_tokens == row.known_tokens - 1 and row.known_tokens + 1 + self._pads <= self._longest
 
     def _admission_fits(self, row: Row, first_chunk: int) -> bool:
@@ -248,4 +249,6 @@ class VllmScheduler(Residents):
         free = blocks.usable - blocks.held_by_rows - (blocks.watermark if self.num_running() else 0)
         # The exact count of the settled rows' blocks is taken only where the bound cannot tell.
         bound = self.settled.blocks_bound()
-        return blocks.admits(row, needed, free - bound) or blocks.admits(row, needed, free - self.settled.blocks_needed())
+        return blocks.admits(row, needed, free - bound) or blocks.admits(
+            row, needed, free - self.settled.blocks_needed()
+        )

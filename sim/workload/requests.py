@@ -27,6 +27,9 @@ class Requests:
     think_time_ms: float = 0.0
     priority: NDArray[np.int64] | None = None
     shared_prefix_tokens: NDArray[np.int64] | None = None
+    hash_offsets: NDArray[np.int64] | None = None
+    hash_ids: NDArray[np.int64] | None = None
+    hash_block_tokens: int | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)

@@ -1,12 +1,13 @@
 """Every recorded step of the real vLLM, replayed through the scheduler that `specsim run` uses."""
 
+import dataclasses
 import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
-from sim.engine import core, settled, vllm_scheduler
+from sim.engine import core, policies, prefix_blocks, settled, vllm_scheduler
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "tests" / "truth").glob("*.json"))
@@ -24,7 +25,7 @@ truth = _benchmark()
 
 
 def test_records_are_there():
-    assert len(FILES) >= 28
+    assert len(FILES) >= 51
 
 
 @pytest.mark.parametrize("settle", [True, False], ids=["settled", "row by row"])
@@ -41,13 +42,22 @@ def _differing_files(names):
     return [path.stem for path in paths if truth.replay_file(path).first_difference is not None]
 
 
+def _differing_or_failing(names):
+    """As `_differing_files`; blocks that do not exist may also run out."""
+    found = []
+    for name in sorted(names):
+        try:
+            found += _differing_files([name])
+        except KeyError:
+            found.append(name)
+    return found
+
+
 def _patch_settings(monkeypatch, **changes):
     original = truth._settings_of_case
 
-    def changed(cfg):
-        import dataclasses
-
-        return dataclasses.replace(original(cfg), **changes)
+    def changed(cfg, method):
+        return dataclasses.replace(original(cfg, method), **changes)
 
     monkeypatch.setattr(truth, "_settings_of_case", changed)
 
@@ -81,15 +91,7 @@ def test_without_the_threshold_chunks_differ(monkeypatch):
 
 
 def test_the_oldest_as_victim_differs(monkeypatch):
-    def oldest(self, row, tokens, plan):
-        while not self.blocks.extend(row, tokens, self.free_blocks()):
-            victim = self.running.pop(0)
-            self._preempt(victim, plan)
-            if victim is row:
-                return False
-        return True
-
-    monkeypatch.setattr(vllm_scheduler.VllmScheduler, "_extend_or_preempt", oldest)
+    monkeypatch.setattr(vllm_scheduler.VllmScheduler, "_victim", lambda self: self.running[0])
     assert _differing_files(["preempt24_k0"]) == ["preempt24_k0"]
 
 
@@ -121,6 +123,84 @@ def test_admitting_after_a_preemption_differs(monkeypatch):
 def test_drafting_near_the_model_length_differs(monkeypatch):
     monkeypatch.setattr(core.EngineCore, "_too_close_to_the_end", lambda self, plan: False)
     assert _differing_files(["maxlen_k3"]) == ["maxlen_k3"]
+
+
+def test_k_from_decode_rows_alone_differs(monkeypatch):
+    def decodes(self, core, plan):
+        return self.steady(plan.settled + sum(scheduled.decodes for scheduled in plan.rows))
+
+    monkeypatch.setattr(policies.ScheduleDrafts, "choose", decodes)
+    assert _differing_files(["dyn_dm", "dyn_dm_gap", "mix2"]) == ["dyn_dm", "dyn_dm_gap", "mix2"]
+
+
+def test_the_last_running_as_victim_by_priority_differs(monkeypatch):
+    monkeypatch.setattr(vllm_scheduler.VllmScheduler, "_victim", lambda self: self.running[-1])
+    assert _differing_files(["prio_preempt_k0", "prio_preempt_k3"]) == ["prio_preempt_k0", "prio_preempt_k3"]
+
+
+def test_first_come_first_served_differs_where_priorities_are_given(monkeypatch):
+    _patch_settings(monkeypatch, scheduling_policy="fcfs")
+    assert _differing_files(["prio_k0", "prio_k3"]) == ["prio_k0", "prio_k3"]
+
+
+def test_a_budget_that_is_not_given_back_differs(monkeypatch):
+    monkeypatch.setattr(vllm_scheduler.Budgets, "give_back", lambda self, tokens: None)
+    assert _differing_files(["mix7"]) == ["mix7"]
+
+
+def test_blocks_that_nobody_finds_differ(monkeypatch):
+    monkeypatch.setattr(prefix_blocks.PrefixBlocks, "find_cached", lambda self, row: 0)
+    assert _differing_files(["prefix_k0", "mix1"]) == ["mix1", "prefix_k0"]
+
+
+def test_a_whole_prompt_from_the_cache_differs(monkeypatch):
+    original = prefix_blocks.PrefixBlocks.find_cached
+
+    def whole(self, row):
+        row.known_tokens += 1
+        cached = original(self, row)
+        row.known_tokens -= 1
+        return cached
+
+    monkeypatch.setattr(prefix_blocks.PrefixBlocks, "find_cached", whole)
+    assert _differing_or_failing(["mix2"]) == ["mix2"]
+
+
+def test_hits_in_the_free_queue_that_cost_nothing_differ(monkeypatch):
+    def free_of_charge(self, row, needed, free):
+        return max(needed) - len(row.hits) <= free
+
+    monkeypatch.setattr(prefix_blocks.PrefixBlocks, "admits", free_of_charge)
+    assert _differing_or_failing(["prefix_preempt_k0", "mix2"]) == ["mix2", "prefix_preempt_k0"]
+
+
+def test_freed_blocks_at_the_front_of_the_queue_differ(monkeypatch):
+    original = prefix_blocks.PrefixBlocks.release
+
+    def to_the_front(self, row):
+        blocks = list(row.block_ids)
+        original(self, row)
+        for block in blocks:
+            if block in self._free:
+                self._free.move_to_end(block, last=False)
+
+    monkeypatch.setattr(prefix_blocks.PrefixBlocks, "release", to_the_front)
+    assert _differing_files(["prefix_preempt_k3", "mix1"]) == ["mix1", "prefix_preempt_k3"]
+
+
+def test_a_last_prompt_token_without_placeholders_differs(monkeypatch):
+    _patch_settings(monkeypatch, pads_single_tokens=False)
+    assert _differing_files(["prefix_k3"]) == ["prefix_k3"]
+
+
+def test_lookups_past_the_model_length_differ(monkeypatch):
+    def uncapped(self, row, most):
+        if self._drafted is None:
+            return most
+        return min(self._drafted[row.flat_offset + row.known_tokens - row.prompt_tokens], most)
+
+    monkeypatch.setattr(core.EngineCore, "_proposed", uncapped)
+    assert _differing_files(["maxlen_ng"]) == ["maxlen_ng"]
 
 
 def test_a_wrong_block_count_in_the_arrays_shows(monkeypatch):

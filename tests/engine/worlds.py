@@ -1,5 +1,7 @@
 """Small random worlds for the engine: requests, acceptance, limits and costs that fit together."""
 
+import dataclasses
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -38,12 +40,15 @@ def make_requests(prompt, output, *, concurrency=None, arrival_ms=None, think_ti
     )
 
 
-def make_runs(requests, rng, depth, alpha=0.7):
-    """iid acceptance without the library."""
+def make_runs(requests, rng, depth, alpha=0.7, ragged=False):
+    """iid acceptance without the library; ragged: the drafter proposes any number of tokens, often none."""
     total = int(requests.output_tokens.sum())
     offsets = np.cumsum(requests.output_tokens) - requests.output_tokens
     accepted = np.minimum(rng.geometric(1 - alpha, total) - 1, depth).astype(np.uint8)
-    return AcceptanceRuns(offsets, accepted, None, depth)
+    if not ragged:
+        return AcceptanceRuns(offsets, accepted, None, depth)
+    drafted = (rng.integers(0, depth + 1, total) * (rng.random(total) < 0.6)).astype(np.uint8)
+    return AcceptanceRuns(offsets, np.minimum(accepted, drafted), drafted, depth)
 
 
 def make_settings(**changes):
@@ -63,7 +68,7 @@ def make_settings(**changes):
 
 @st.composite
 def worlds(draw):
-    """(requests, runs, settings): tight or roomy, open or closed, with and without drafts."""
+    """(requests, runs, settings): tight or roomy, open or closed, with and without drafts, fixed or of any length."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     count = draw(st.integers(1, 25))
     k = draw(st.sampled_from([0, 1, 3, 5]))
@@ -81,10 +86,21 @@ def worlds(draw):
         think_time_ms=draw(st.sampled_from([0.0, 0.0, 15.0])),
         hits=np.minimum(rng.integers(0, 30, count), prompt - 1) if draw(st.booleans()) else None,
     )
+    policy = draw(st.sampled_from(["fixed", "fixed", "schedule", "goodput", "clairvoyant"])) if k else "fixed"
+    schedule = tuple(rng.integers(0, k + 1, draw(st.integers(2, 8))).tolist()) if policy == "schedule" else None
+    ragged = bool(k) and draw(st.booleans())
+    caching = draw(st.sampled_from([False, False, True]))
+    requests = dataclasses.replace(
+        requests,
+        slice_index=rng.integers(0, 2, count),
+        priority=rng.integers(0, 3, count),
+        shared_prefix_tokens=np.minimum(rng.integers(0, 60, count), prompt) if caching else None,
+        prefix_hit_tokens=np.zeros(count, dtype=np.int64) if caching else requests.prefix_hit_tokens,
+    )
     fewest = -(-longest // block_size) + 1
     budget = draw(st.sampled_from([2 * k + 3, 40, 100, 2048]))
     settings = make_settings(
-        style=draw(st.sampled_from(["vllm", "vllm", "vllm", "fixed_batch"])),
+        style="vllm" if caching else draw(st.sampled_from(["vllm", "vllm", "vllm", "fixed_batch"])),
         max_num_seqs=draw(st.sampled_from([1, 4, 16])),
         max_num_batched_tokens=budget,
         max_num_scheduled_tokens=draw(st.sampled_from([budget, max(k + 1, budget // 2)])),
@@ -97,8 +113,15 @@ def worlds(draw):
         watermark=draw(st.sampled_from([0.0, 0.1])),
         num_speculative_tokens=k,
         draft_slots=draw(st.sampled_from([0, 1])) if k else 0,
+        draft_schedule=schedule,
+        draft_policy=policy,
+        serial_drafting=not ragged,
+        scheduling_policy=draw(st.sampled_from(["fcfs", "fcfs", "priority"])),
+        prefix_caching=caching,
+        drops_last_hit=draw(st.booleans()),
+        pads_single_tokens=caching,
         async_scheduling=draw(st.booleans()),
         replicas=draw(st.sampled_from([1, 1, 2])),
         router=draw(st.sampled_from(["round_robin", "least_loaded"])),
     )
-    return requests, make_runs(requests, rng, k + 1), settings
+    return requests, make_runs(requests, rng, k + 1, ragged=ragged), settings
