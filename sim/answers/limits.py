@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..cost.memory import kv_blocks
+from ..engine.policies import schedule_lookup
 from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm
-from ..inputs.scenario import Closed, Scenario
+from ..inputs.scenario import LOOKUP_METHODS, Closed, Scenario, Speculation
 
 # What the engines take when a limit is left out (vLLM's server on a data-centre GPU; papers run one full batch).
 STYLE_DEFAULTS = {
@@ -16,7 +17,10 @@ STYLE_DEFAULTS = {
 }
 
 # Rows that a draft model adds to its own input for each scheduled request; the others ride on the target's states.
-DRAFT_SLOTS = {"draft_model": 1, "eagle": 0, "eagle3": 0, "mtp": 0}
+DRAFT_SLOTS = {"draft_model": 1}
+
+# Drafters that see the target's hidden states: a block hit in the cache does not bring those of its last tokens.
+NEED_HIDDEN_STATES = ("eagle", "eagle3", "mtp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ def arm_limits(arm: Arm, scenario: Scenario) -> ArmLimits:
         return value
 
     drafts = speculation.num_speculative_tokens if speculation else 0
+    method = speculation.method if speculation and drafts else None
+    looks_up = method in LOOKUP_METHODS
     block_size = int(setting("block_size"))
     blocks = kv_blocks(
         arm.calibration,
@@ -47,7 +53,7 @@ def arm_limits(arm: Arm, scenario: Scenario) -> ArmLimits:
         engine.num_gpu_blocks_baseline,
         block_size,
         float(setting("gpu_memory_utilization")) if arm.calibration.memory else 1.0,
-        with_draft=drafts > 0,
+        with_draft=drafts > 0 and not looks_up,
     )
     batched = int(setting("max_num_batched_tokens"))
     settings = EngineSettings(
@@ -64,13 +70,25 @@ def arm_limits(arm: Arm, scenario: Scenario) -> ArmLimits:
         scheduler_reserve_full_isl=engine.scheduler_reserve_full_isl,
         watermark=engine.watermark,
         num_speculative_tokens=drafts,
-        lookahead=drafts,
-        draft_slots=DRAFT_SLOTS[speculation.method] if speculation and drafts else 0,
+        lookahead=0 if looks_up else drafts,
+        draft_slots=DRAFT_SLOTS.get(method, 0) if method else 0,
+        draft_schedule=_schedule(speculation) if drafts else None,
+        draft_policy=speculation.policy if speculation and drafts else "fixed",
+        serial_drafting=not looks_up,
+        scheduling_policy=engine.scheduling_policy,
+        prefix_caching=engine.caches_prefixes,
+        drops_last_hit=method in NEED_HIDDEN_STATES,
+        pads_single_tokens=engine.caches_prefixes,
         async_scheduling=_async_scheduling(arm),
         replicas=engine.replicas,
         router=engine.router,
     )
     return ArmLimits(settings, assumed, blocks.warnings)
+
+
+def _schedule(speculation: Speculation | None) -> tuple[int, ...] | None:
+    ranges = speculation.num_speculative_tokens_per_batch_size if speculation else None
+    return schedule_lookup(ranges, speculation.num_speculative_tokens) if speculation and ranges else None
 
 
 def _default(name: str, style: str, scenario: Scenario) -> float | int:

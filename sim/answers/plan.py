@@ -86,7 +86,8 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
 
 
 def _arm_plan(arm: Arm, limits: ArmLimits) -> ArmPlan:
-    costs = compile_costs(arm.calibration, limits.settings.num_speculative_tokens)
+    settings = limits.settings
+    costs = compile_costs(arm.calibration, settings.num_speculative_tokens, settings.draft_lengths())
     return ArmPlan(arm.name, arm.slices, limits.settings, costs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import NamedTuple
 
@@ -85,7 +86,7 @@ class RoundBase(NamedTuple):
 class TableStepCosts:
     """A compiled table calibration for one arm; what repeats is looked up once."""
 
-    def __init__(self, costs: TableCosts, drafts: int, name: str = "the calibration") -> None:
+    def __init__(self, costs: TableCosts, draft_lengths: Collection[int], name: str = "the calibration") -> None:
         scale = partial(roofline_scale, costs.roofline) if costs.roofline else partial(no_roofline, name)
         columns = {
             GraphMode.FULL: costs.dense.full,
@@ -93,7 +94,8 @@ class TableStepCosts:
             GraphMode.EAGER: costs.dense.eager,
         }
         self.dense = {mode: CompiledCurve(column, scale) for mode, column in columns.items() if column is not None}
-        self.graphs = GraphLaunch(costs.graphs, costs.dense, 1 + drafts)
+        self._longest = 1 + max(draft_lengths)
+        self._launches = {1 + drafts: GraphLaunch(costs.graphs, costs.dense, 1 + drafts) for drafts in draft_lengths}
         self.capture_unit = costs.graphs.unit if costs.graphs and costs.dense.full else None
         self._knows_graphs = costs.graphs is not None
         self.head = CompiledCurve(costs.head) if costs.head else None
@@ -104,6 +106,12 @@ class TableStepCosts:
         self.host = CompiledCurve(costs.host) if costs.host else None
         self.drafter = CompiledDrafter(costs.draft) if costs.draft else None
         self._bases: dict[tuple[int, int], RoundBase] = {}
+
+    def launch(self, decodes: int, decode_rows: int, prompt_rows: int) -> tuple[GraphMode, int]:
+        """The mode of a pass and the rows it computes; uniform rounds of every captured length have graphs."""
+        tokens = decode_rows // decodes if decodes and not decode_rows % decodes else 0
+        graphs = self._launches.get(tokens) or self._launches[self._longest]
+        return graphs.launch(decodes, decode_rows, prompt_rows)
 
     def terms(self, shape: StepShape, draft_passes: int) -> StepTerms:
         """Cost of a step; draft_passes: serial passes of the drafter, 0 without one."""
@@ -141,12 +149,12 @@ class TableStepCosts:
 
     def chunk_ms(self, rows: int, context_tokens: int, finishes: bool) -> float:
         """A target pass over nothing but one prompt chunk; `finishes`: its last row has logits."""
-        mode, padded = self.graphs.launch(0, 0, rows)
+        mode, padded = self.launch(0, 0, rows)
         attention_ms = self.prefill.of(rows, context_tokens) if self.prefill else 0.0
         return self.dense[mode].at(padded) + self._head(int(finishes)) + attention_ms
 
     def _compile_base(self, decodes: int, rows: int) -> RoundBase:
-        mode, padded = self.graphs.launch(decodes, rows, 0)
+        mode, padded = self.launch(decodes, rows, 0)
         around = self._around(rows, decodes, rows)
         base = self._bases[decodes, rows] = RoundBase(
             host=around[0],
@@ -164,7 +172,7 @@ class TableStepCosts:
         decodes, draft_tokens, context, chunks, finished_prompts, finished_context = shape
         decode_rows = decodes + draft_tokens
         rows = decode_rows + sum(tokens for tokens, _ in chunks)
-        mode, padded = self.graphs.launch(decodes, decode_rows, rows - decode_rows)
+        mode, padded = self.launch(decodes, decode_rows, rows - decode_rows)
         logits_rows = decode_rows + finished_prompts
         host, kv_update, sampling, beyond = self._around(rows, decodes + finished_prompts, logits_rows)
         alone = self.terms(StepShape(decodes, draft_tokens, context, [], 0, 0), 0) if decodes else None

@@ -112,6 +112,7 @@ class Replica:
                 scheduler.num_running(),
                 len(scheduler.waiting),
                 self._blocks_held(),
+                plan.proposes if plan else settled.drafts,
             )
             drafting_ms = draft_ms if hides_host else 0.0  # after the step's tokens have left
             ends_early = self._others_listen and drafting_ms > 0
@@ -155,6 +156,7 @@ class Replica:
         table[:, 13:15] = count, len(core.scheduler.waiting)
         table[:, 15] = settled.blocks_at(positions[:steps])
         table[:, 16] = graph
+        table[:, 17] = drafts
         self.step_log.add_many(table)
         undelivered_ms = float(phases[5, steps - 1]) if core.settings.async_scheduling else 0.0
         ends_early = self._others_listen and undelivered_ms > 0

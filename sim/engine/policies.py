@@ -80,6 +80,17 @@ class ScheduleDrafts:
         """Nothing to learn."""
 
 
+def schedule_lookup(ranges: Sequence[Sequence[int]], most_drafts: int) -> tuple[int, ...]:
+    """Drafts by number of requests, from vLLM's [first, last, drafts] ranges.
+
+    Gaps and everything behind the last range carry the previous length on; no length exceeds `most_drafts`.
+    """
+    lookup = [0] * (ranges[-1][0] + 1)
+    for first, _, drafts in ranges:
+        lookup[first:] = [min(drafts, most_drafts)] * (len(lookup) - first)
+    return tuple(lookup)
+
+
 class RoundPrices:
     """Milliseconds of a round of a batch for every draft length, by batch and coarse context."""
 

@@ -53,6 +53,7 @@ class StepLog:
         running: int,
         waiting: int,
         blocks: int,
+        proposed_drafts: int,
     ) -> None:
         """One planned step, in the order of `PLAN_COLUMNS`. blocks: those of single rows; settled ones tell theirs."""
         decodes, draft_tokens, context_tokens, chunks, _, _ = shape
@@ -76,6 +77,7 @@ class StepLog:
                 waiting,
                 blocks,
                 graph,
+                proposed_drafts,
             )
         )
         self._steps += 1

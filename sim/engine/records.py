@@ -42,7 +42,7 @@ class Steps:
     decode_rows, prefill_rows: requests scheduled; draft_tokens: drafts verified; prefill_tokens: prompt rows.
     context_tokens: sum over decode rows of the tokens computed before the step. committed_tokens: delivered by the
     step, first tokens included. running, waiting: after scheduling. blocks_used: KV blocks held after scheduling.
-    graph_mode: `GraphMode` of the target pass.
+    graph_mode: `GraphMode` of the target pass. proposed_drafts: the most drafts that each of its requests proposed.
     """
 
     start_ms: Floats
@@ -63,6 +63,7 @@ class Steps:
     waiting: Ints
     blocks_used: Ints
     graph_mode: Ints
+    proposed_drafts: Ints
 
     def __len__(self) -> int:
         return len(self.start_ms)

@@ -49,6 +49,14 @@ class EngineSettings:
     replicas: int = 1
     router: str = "round_robin"
 
+    def draft_lengths(self) -> set[int]:
+        """Every number of drafts that a step may propose."""
+        if self.draft_schedule is not None:
+            return set(self.draft_schedule[1:])
+        if self.draft_policy != "fixed":
+            return set(range(self.num_speculative_tokens + 1))
+        return {self.num_speculative_tokens}
+
     @property
     def longest(self) -> int:
         """The most known tokens that a request can have: `max_model_len`, or no limit that anybody reaches."""

@@ -13,6 +13,7 @@ from .engine_checks import engine_findings
 from .parts import parts_of
 from .scenario import Scenario
 from .source import Finding
+from .speculation_checks import speculation_findings
 from .validation import validated
 from .workload_checks import workload_findings
 
@@ -56,6 +57,7 @@ def _one_arm_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
     yield from workload_findings(parts)
     yield from acceptance_findings(parts)
     yield from engine_findings(parts)
+    yield from speculation_findings(parts)
     if parts.calibration is not None and costs_nothing(parts.calibration):
         rule = "a step of the target takes time"
         yield Finding("calibration", "costs nothing", rule, "give target_fixed_ms or target_per_token_us")

@@ -21,11 +21,37 @@ def engine_findings(parts: Parts) -> Iterator[Finding]:
             yield Finding(f"engine.{key}", "1 block", "one block holds nothing", "give 2 or more")
     for place, part in parts.slices.items():
         yield from _model_length(f"workload.slices.{place}", part, engine)
+        yield from _prefixes(f"workload.slices.{place}", part, engine)
+    if engine.style != "vllm":
+        yield from _only_vllm(engine)
     if engine.style == "vllm":  # a fixed batch has no token budget
         yield from _budgets(engine, parts.speculation)
         if not engine.enable_chunked_prefill:
             for place, part in parts.slices.items():
                 yield from _whole_prompt(f"workload.slices.{place}", part, engine, _draft_slots(parts.speculation))
+
+
+def _prefixes(path: str, part: Slice, engine: Engine) -> Iterator[Finding]:
+    """A prefix is either always hit, or found in a cache that is simulated."""
+    if part.prefix_hit_tokens and engine.caches_prefixes:
+        rule = "with prefix_caching the cache decides what is hit"
+        remedy = "give shared_prefix_tokens instead"
+        yield Finding(f"{path}.prefix_hit_tokens", f"is {part.prefix_hit_tokens}", rule, remedy)
+    if part.shared_prefix_tokens and not engine.caches_prefixes:
+        rule = "without engine.prefix_caching nothing is shared"
+        remedy = "add `prefix_caching: true` to engine, or give prefix_hit_tokens"
+        yield Finding(f"{path}.shared_prefix_tokens", f"is {part.shared_prefix_tokens}", rule, remedy)
+    if part.priority and engine.scheduling_policy != "priority":
+        rule = "scheduling_policy fcfs knows no priorities"
+        yield Finding(f"{path}.priority", f"is {part.priority}", rule, "add `scheduling_policy: priority` to engine")
+
+
+def _only_vllm(engine: Engine) -> Iterator[Finding]:
+    rule = f"style {engine.style} has none"
+    if engine.caches_prefixes:
+        yield Finding("engine.prefix_caching", "is on", rule, "remove it or use style vllm")
+    if engine.scheduling_policy != "fcfs":
+        yield Finding("engine.scheduling_policy", f"is {engine.scheduling_policy}", rule, "remove it or use style vllm")
 
 
 def _budgets(engine: Engine, speculation: Speculation | None) -> Iterator[Finding]:

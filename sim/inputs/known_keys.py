@@ -14,13 +14,9 @@ NOT_SUPPORTED_YET = {
     "workload.slices.acceptance.kind=ngram": "use per_position, fitted on the log of an n-gram drafter",
     "workload.slices.acceptance.kind=replay": "use per_position with the log's conditional rates",
     "workload.slices.acceptance.kind=named": "write the profile out as per_position",
-    "speculation.method=ngram": "use draft_model, eagle, eagle3 or mtp",
-    "speculation.method=ngram_gpu": "use draft_model, eagle, eagle3 or mtp",
-    "speculation.method=suffix": "use draft_model, eagle, eagle3 or mtp",
+    "speculation.method=ngram_gpu": "use ngram, with the costs of a look-up on the GPU",
     "speculation.method=dflash": "use draft_model, eagle, eagle3 or mtp",
     "speculation.method=dspark": "use draft_model, eagle, eagle3 or mtp",
-    "speculation.num_speculative_tokens_per_batch_size": "give a fixed num_speculative_tokens",
-    "speculation.policy": "give a fixed num_speculative_tokens",
     "speculation.parallel_drafting": "leave it out: drafts are made one after another",
     "speculation.moe_backend": "leave it out: it changes nothing here",
     "speculation.max_model_len": "leave it out: the draft reaches as far as the target",
@@ -28,7 +24,6 @@ NOT_SUPPORTED_YET = {
     "engine.style=sglang": "use vllm or fixed_batch",
     "engine.style=trtllm": "use vllm or fixed_batch",
     "engine.style=llamacpp": "use vllm or fixed_batch",
-    "engine.enable_prefix_caching": "give prefix_hit_tokens of a slice",
     "engine.tensor_parallel_size": "use a calibration measured at that size",
 }
 

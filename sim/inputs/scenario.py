@@ -186,7 +186,11 @@ Acceptance = Annotated[Iid | Rate | AcceptanceLength | PerPosition, Field(discri
 
 
 class Slice(Section):
-    """A workload class with its own lengths, acceptance and success rate; `share` of all requests."""
+    """A workload class with its own lengths, acceptance and success rate; `share` of all requests.
+
+    `prefix_hit_tokens` are never computed. `shared_prefix_tokens` are the same in all prompts of the slice, and saved
+    where `engine.prefix_caching` still finds them. `priority`: smaller first, under `scheduling_policy: priority`.
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     share: Fraction = 1.0
@@ -195,6 +199,8 @@ class Slice(Section):
     prefix_hit_tokens: TokensOrNone = 0
     acceptance: Acceptance | None = None
     success_rate: Fraction | None = None
+    priority: Annotated[int, _Number, Field(ge=-1_000_000, le=1_000_000)] = 0
+    shared_prefix_tokens: TokensOrNone = 0
 
 
 class Workload(Section):
@@ -207,17 +213,29 @@ class Workload(Section):
 
 # --- engine -----------------------------------------------------------------------------------------------------
 
-Method = Literal["draft_model", "eagle", "eagle3", "mtp"]
+Method = Literal["draft_model", "eagle", "eagle3", "mtp", "ngram", "suffix"]
+LOOKUP_METHODS = ("ngram", "suffix")
+BatchSizeRange = Annotated[
+    list[Annotated[int, _Number, Field(ge=0, le=1_000_000)]], Field(min_length=3, max_length=3)
+]
 
 
 class Speculation(Section):
     """vLLM's `--speculative-config`. `num_speculative_tokens` 0 means that speculation is not configured.
 
+    `num_speculative_tokens_per_batch_size`: [first, last, k] by requests scheduled in a step. `policy`: `fixed`;
+    `goodput`, the k with the most expected tokens per ms; `clairvoyant`, a bound that knows what will be accepted.
     Keys that name files or kernels (`model`, `quantization`, …) stay in the resolved scenario and cost nothing here.
     """
 
     method: Method
     num_speculative_tokens: DraftLength
+    num_speculative_tokens_per_batch_size: (
+        Annotated[list[BatchSizeRange], Field(min_length=1, max_length=1000)] | None
+    ) = None
+    policy: Literal["fixed", "goodput", "clairvoyant"] = "fixed"
+    prompt_lookup_min: Count | None = None
+    prompt_lookup_max: Count | None = None
     model: str | None = None
     draft_tensor_parallel_size: Count | None = None
     quantization: str | None = None
@@ -228,7 +246,10 @@ class Speculation(Section):
 
 
 class Engine(Section):
-    """Limits and rules of the serving engine; keys left out take the style's own defaults, printed as assumed."""
+    """Limits and rules of the serving engine; keys left out take the style's own defaults, printed as assumed.
+
+    `enable_prefix_caching` is vLLM's word for `prefix_caching`.
+    """
 
     style: Literal["vllm", "fixed_batch"] = "vllm"
     max_num_seqs: Count | None = None
@@ -243,10 +264,18 @@ class Engine(Section):
     long_prefill_token_threshold: TokensOrNone = 0
     adaptive_long_prefill_threshold: Flag = False
     scheduler_reserve_full_isl: Flag = True
+    scheduling_policy: Literal["fcfs", "priority"] = "fcfs"
+    prefix_caching: Flag = False
+    enable_prefix_caching: Flag | None = None
     watermark: Annotated[Fraction, Field(lt=1)] = 0.0
     async_scheduling: Flag | None = None
     replicas: Annotated[Count, Field(le=1024)] = 1
     router: Literal["round_robin", "least_loaded"] = "round_robin"
+
+    @property
+    def caches_prefixes(self) -> bool:
+        """Whether KV blocks are kept by content, in either spelling."""
+        return self.prefix_caching or bool(self.enable_prefix_caching)
 
 
 # --- what it must achieve, what it costs, how it is run -----------------------------------------------------------

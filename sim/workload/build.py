@@ -54,6 +54,8 @@ def build_requests(
         raise InputError([problem("workload.arrivals", what, rule, "raise the rate or the scale")])
     hits = np.array([part.prefix_hit_tokens for part in workload.slices], dtype=np.int64)[slice_index]
     closed = arrivals if isinstance(arrivals, Closed) else None
+    priorities = _of_slices([part.priority for part in workload.slices], slice_index)
+    shared = _of_slices([part.shared_prefix_tokens for part in workload.slices], slice_index)
     return Requests(
         arrival_ms,
         prompt_tokens,
@@ -62,7 +64,14 @@ def build_requests(
         np.minimum(hits, prompt_tokens - 1),  # an engine computes at least the last prompt token
         closed.concurrency if closed else None,
         closed.think_time_s * 1000 if closed else 0.0,
+        priority=priorities,
+        shared_prefix_tokens=None if shared is None else np.minimum(shared, prompt_tokens),
     )
+
+
+def _of_slices(values: Sequence[int], slice_index: Ints) -> Ints | None:
+    """Each request's value by its slice; None where all are 0."""
+    return np.array(values, dtype=np.int64)[slice_index] if any(values) else None
 
 
 def _check_length_files(workload: Workload, base_dir: Path, problem: ProblemAt) -> None:

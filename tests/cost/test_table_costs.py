@@ -25,7 +25,7 @@ from sim.cost.table_costs import TableStepCosts, roofline_ms
 
 
 def compiled(drafts=3, **changes):
-    return TableStepCosts(table_costs(**changes), drafts)
+    return TableStepCosts(table_costs(**changes), [drafts])
 
 
 def decode(costs, batch, drafts, context):
