@@ -40,7 +40,9 @@ def draft_lengths(records: Records, most_drafts: int) -> DraftLengths:
 
 
 def draft_length_rows(replications: Sequence[DraftLengths]) -> list[DraftLengthRow]:
-    """A row for each length that any step proposed."""
+    """A row for each length that any step proposed; none without replications."""
+    if not replications:
+        return []
     steps, step_ms, drafting_ms, decode_rows = (np.sum(column, axis=0) for column in zip(*replications, strict=True))
     all_ms = float(step_ms.sum())
     return [

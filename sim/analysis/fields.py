@@ -63,6 +63,7 @@ FIELDS: dict[str, Rule | dict[str, Rule]] = {
     "wasted_draft_tokens": Merge.SUM,
     "draft_tokens_cut": Merge.SUM,
     "marginal": Merge.GIVEN,
+    "draft_length": Merge.GIVEN,
     "time_share": dict.fromkeys(SHARES, Merge.MEAN),
     "graph_mode_share": dict.fromkeys(GRAPH_MODES, Merge.MEAN),
     "mean_running": Merge.MEAN,

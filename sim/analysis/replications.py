@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .draft_lengths import DraftLengthRow
 from .fields import COST, FIELDS, Merge, Ratio, Rule
 from .marginal import MarginalRow
 from .metrics import ReplicationMetrics, Totals, Value, ratio_value
@@ -15,13 +16,17 @@ from .statistics import Sample, mean_interval, sample_of
 
 
 def merge_replications(
-    replications: Sequence[ReplicationMetrics], *, marginal: list[MarginalRow], overload: Overload
+    replications: Sequence[ReplicationMetrics],
+    *,
+    marginal: list[MarginalRow],
+    draft_length: list[DraftLengthRow],
+    overload: Overload,
 ) -> dict[str, Any]:
     """The arm's object: every field of `FIELDS`, then `ci` {field: [low, high]} of means and ratios.
 
     `ci` is None with one replication, and with overload, where a mean depends on how long one looks.
     """
-    given = {"marginal": marginal, "overload": overload._asdict()}
+    given = {"marginal": marginal, "draft_length": draft_length, "overload": overload._asdict()}
     merged = {name: given[name] if name in given else merged_value(replications, name) for name in FIELDS}
     return {**merged, "ci": None if overload.detected or len(replications) < 2 else _intervals(replications)}
 

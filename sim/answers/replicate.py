@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..acceptance.build import build_runs, no_acceptance
 from ..acceptance.runs import AcceptanceRuns
+from ..analysis.draft_lengths import DraftLengths, draft_lengths
 from ..analysis.latency import request_latencies
 from ..analysis.metrics import ReplicationMetrics, replication_metrics
 from ..analysis.missed_graphs import MissedGraphs, missed_graphs
@@ -38,7 +39,7 @@ class ArmReplication:
 
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
     measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
-    traffic that cannot be overloaded. requests and records: only where somebody wants to write them down.
+    traffic that cannot be overloaded. draft_lengths: None where the draft length is fixed. requests and records: only where somebody wants to write them down.
     """
 
     metrics: ReplicationMetrics
@@ -49,6 +50,7 @@ class ArmReplication:
     counts: SamplerCounts
     measured_depth: int | None
     missed_graphs: MissedGraphs | None
+    draft_lengths: DraftLengths | None
     requests: Requests | None
     records: Records | None
 
@@ -119,6 +121,7 @@ def _measured(
         counts=records.counts,
         measured_depth=runs.measured_depth,
         missed_graphs=missed_graphs(records, arm.drafts + 1) if arm.capture_unit else None,
+        draft_lengths=draft_lengths(records, arm.drafts) if arm.settings.varies else None,
         requests=requests if task.keep_records else None,
         records=records if task.keep_records else None,
     )

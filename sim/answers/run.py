@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..analysis.comparison import compare_arms
+from ..analysis.draft_lengths import draft_length_rows
 from ..analysis.overload import Overload, judge_overload
 from ..analysis.replications import merge_replications
 from ..engine.records import Records
@@ -107,6 +108,7 @@ def _document(loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmR
         arm.name: merge_replications(
             metrics[arm.name],
             marginal=marginal_table(arm, plan.arms[0], by_arm[arm.name]),
+            draft_length=draft_length_rows([one.draft_lengths for one in by_arm[arm.name] if one.draft_lengths]),
             overload=overloads[arm.name],
         )
         for arm in plan.arms

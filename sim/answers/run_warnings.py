@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .draft_length_notes import draft_length_notes
 from .plan import ArmPlan, RunPlan
 from .replicate import ArmReplication
 
@@ -15,8 +16,9 @@ MOST_EXTRAPOLATED = 0.05  # share of simulated time beyond the calibrated range,
 def run_warnings(plan: RunPlan, by_arm: Mapping[str, list[ArmReplication]], arms: Mapping[str, Any]) -> list[str]:
     """Warnings of the plan, then those of each arm, each sentence once."""
     warnings = list(plan.warnings)
+    notes = draft_length_notes(plan, by_arm, arms)
     for arm in plan.arms:
-        texts = _of_arm(arm, by_arm[arm.name], arms[arm.name])
+        texts = _of_arm(arm, by_arm[arm.name], arms[arm.name]) + notes.get(arm.name, [])
         warnings += [f"arm {arm.name}: {text}" for text in texts]
     return list(dict.fromkeys(warnings))
 

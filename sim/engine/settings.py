@@ -49,6 +49,11 @@ class EngineSettings:
     replicas: int = 1
     router: str = "round_robin"
 
+    @property
+    def varies(self) -> bool:
+        """Whether a schedule or policy changes the draft length."""
+        return self.draft_schedule is not None or self.draft_policy != "fixed"
+
     def draft_lengths(self) -> set[int]:
         """Every number of drafts that a step may propose."""
         if self.draft_schedule is not None:

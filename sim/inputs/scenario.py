@@ -215,9 +215,7 @@ class Workload(Section):
 
 Method = Literal["draft_model", "eagle", "eagle3", "mtp", "ngram", "suffix"]
 LOOKUP_METHODS = ("ngram", "suffix")
-BatchSizeRange = Annotated[
-    list[Annotated[int, _Number, Field(ge=0, le=1_000_000)]], Field(min_length=3, max_length=3)
-]
+BatchSizeRange = Annotated[list[Annotated[int, _Number, Field(ge=0, le=1_000_000)]], Field(min_length=3, max_length=3)]
 
 
 class Speculation(Section):

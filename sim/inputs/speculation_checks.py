@@ -34,7 +34,9 @@ def _schedule(speculation: Speculation) -> Iterator[Finding]:
             yield Finding(f"{path}.0", f"the first range starts at {first}", "it starts at 1 request", "start it at 1")
         elif first <= last:
             rule = "ranges are sorted and do not overlap"
-            yield Finding(f"{path}.0", f"starts at {first}, the one before ends at {last}", rule, f"start at {last + 1}")
+            yield Finding(
+                f"{path}.0", f"starts at {first}, the one before ends at {last}", rule, f"start at {last + 1}"
+            )
         if end < first:
             yield Finding(f"{path}.1", f"ends at {end} before it starts at {first}", "first <= last", "exchange them")
         if drafts > most:

@@ -41,7 +41,9 @@ def test_direction_decides_the_verdict():
 
 def test_ratios_agree_with_the_arms_as_printed():
     fast, slow = arm([5, 6, 8]), arm([10, 12, 19])
-    printed = [merge_replications(one, marginal=[], overload=Overload(False, None)) for one in (fast, slow)]
+    printed = [
+        merge_replications(one, marginal=[], draft_length=[], overload=Overload(False, None)) for one in (fast, slow)
+    ]
     for metric, row in compare_arms(fast, slow, overloaded=False).items():
         if row["ratio"] is not None:
             assert row["ratio"] == pytest.approx(printed[0][metric] / printed[1][metric])

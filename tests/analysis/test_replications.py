@@ -37,7 +37,7 @@ def replication(step_ms, tokens, accepted=1, success_rate=0.5, **columns):
 
 
 def merged(*replications, overload=STABLE):
-    return merge_replications(replications, marginal=[], overload=overload)
+    return merge_replications(replications, marginal=[], draft_length=[], overload=overload)
 
 
 def test_fields_are_those_of_the_table_then_ci():
