@@ -39,7 +39,8 @@ class ArmReplication:
 
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
     measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
-    traffic that cannot be overloaded. draft_lengths: None where the draft length is fixed. requests and records: only where somebody wants to write them down.
+    traffic that cannot be overloaded. draft_lengths: None where the draft length is fixed. requests and records: only
+    where somebody wants to write them down.
     """
 
     metrics: ReplicationMetrics

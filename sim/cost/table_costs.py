@@ -94,8 +94,8 @@ class TableStepCosts:
             GraphMode.EAGER: costs.dense.eager,
         }
         self.dense = {mode: CompiledCurve(column, scale) for mode, column in columns.items() if column is not None}
-        self._longest = 1 + max(draft_lengths)
         self._launches = {1 + drafts: GraphLaunch(costs.graphs, costs.dense, 1 + drafts) for drafts in draft_lengths}
+        self.graphs = self._launches[1 + max(draft_lengths)]
         self.capture_unit = costs.graphs.unit if costs.graphs and costs.dense.full else None
         self._knows_graphs = costs.graphs is not None
         self.head = CompiledCurve(costs.head) if costs.head else None
@@ -110,8 +110,7 @@ class TableStepCosts:
     def launch(self, decodes: int, decode_rows: int, prompt_rows: int) -> tuple[GraphMode, int]:
         """The mode of a pass and the rows it computes; uniform rounds of every captured length have graphs."""
         tokens = decode_rows // decodes if decodes and not decode_rows % decodes else 0
-        graphs = self._launches.get(tokens) or self._launches[self._longest]
-        return graphs.launch(decodes, decode_rows, prompt_rows)
+        return self._launches.get(tokens, self.graphs).launch(decodes, decode_rows, prompt_rows)
 
     def terms(self, shape: StepShape, draft_passes: int) -> StepTerms:
         """Cost of a step; draft_passes: serial passes of the drafter, 0 without one."""

@@ -144,7 +144,7 @@ def test_up_to_the_next_stair_it_costs_about_the_same_and_above_more(batch, draf
         mode, padded = costs.graphs.launch(n, n * (1 + k), 0)
         return costs.dense[mode].at(padded)
 
-    mode, padded = compile_costs(calibration, drafts).launch(batch, rows, 0)
+    mode, padded = compile_costs(calibration, drafts).graphs.launch(batch, rows, 0)
     eager = mode is GraphMode.EAGER
     assert eager or captured
     if stair is None:
