@@ -11,6 +11,7 @@ from ..analysis.latency import request_latencies
 from ..analysis.metrics import ReplicationMetrics, replication_metrics
 from ..analysis.missed_graphs import MissedGraphs, missed_graphs
 from ..analysis.overload import OverloadEvidence, overload_evidence
+from ..analysis.slices import slice_metrics
 from ..analysis.statistics import mser5_truncation
 from ..analysis.timeline import completed_requests, timeline
 from ..engine.loop import simulate
@@ -36,12 +37,14 @@ class Task:
 class ArmReplication:
     """What one arm gave in one replication.
 
+    slices: one entry per slice of the workload, none where there is only one.
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
     measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
     traffic that cannot be overloaded. requests and records: only where somebody wants to write them down.
     """
 
     metrics: ReplicationMetrics
+    slices: list[ReplicationMetrics]
     overload: OverloadEvidence | None
     decode_steps: int
     decode_rows: int
@@ -99,19 +102,26 @@ def _warm_up(scenario: Scenario, records: Records) -> int:
 def _measured(
     task: Task, arm: ArmPlan, requests: Requests, runs: AcceptanceRuns, records: Records, first_kept: int
 ) -> ArmReplication:
+    slo, success_rates = task.scenario.slo, [part.success_rate for part in arm.slices]
     metrics = replication_metrics(
         records,
         requests,
         num_gpu_blocks=arm.settings.num_gpu_blocks,
-        success_rates=[part.success_rate for part in arm.slices],
-        slo=task.scenario.slo,
+        success_rates=success_rates,
+        slo=slo,
         price=task.scenario.price,
         first_kept=first_kept,
     )
+    slices = []
+    if len(arm.slices) > 1:
+        slices = slice_metrics(
+            records, requests, metrics, success_rates=success_rates, slo=slo, first_kept=first_kept
+        )
     open_traffic = isinstance(task.scenario.workload.arrivals, Poisson | Gamma | TraceArrivals)
     decode_steps = sum(int((steps.decode_rows > 0).sum()) for steps in records.steps)
     return ArmReplication(
         metrics=metrics,
+        slices=slices,
         overload=overload_evidence(records) if open_traffic else None,
         decode_steps=decode_steps,
         decode_rows=sum(int(steps.decode_rows.sum()) for steps in records.steps),
