@@ -14,6 +14,8 @@ from .statistics import paired_difference_interval
 Verdict = Literal["better", "worse", "no_difference_shown", "not_tested"]
 Direction = Literal["higher", "lower"]
 
+ROUNDING = 1e-9  # of the baseline's value: sums in another order differ by less, and that is no difference
+
 BETTER: dict[str, Direction] = {
     "request_throughput": "higher",
     "request_goodput": "higher",
@@ -73,7 +75,7 @@ def _compared(
         if interval is not None:
             if base:
                 row["low"], row["high"] = (1 + bound / base for bound in interval)
-            row["verdict"] = _verdict(*interval, direction)
+            row["verdict"] = _verdict(*interval, direction, rounding=ROUNDING * abs(base or 0.0))
         rows[metric] = row
     return rows
 
@@ -96,7 +98,7 @@ def _value(replications: Sequence[ReplicationMetrics], metric: str, table: Table
     return None if value is None else float(value)
 
 
-def _verdict(low: float, high: float, better: Direction) -> Verdict:
-    if low <= 0 <= high:
+def _verdict(low: float, high: float, better: Direction, rounding: float) -> Verdict:
+    if low <= rounding and high >= -rounding:
         return "no_difference_shown"
     return "better" if (low > 0) == (better == "higher") else "worse"

@@ -114,9 +114,7 @@ def _measured(
     )
     slices = []
     if len(arm.slices) > 1:
-        slices = slice_metrics(
-            records, requests, metrics, success_rates=success_rates, slo=slo, first_kept=first_kept
-        )
+        slices = slice_metrics(records, requests, metrics, success_rates=success_rates, slo=slo, first_kept=first_kept)
     open_traffic = isinstance(task.scenario.workload.arrivals, Poisson | Gamma | TraceArrivals)
     decode_steps = sum(int((steps.decode_rows > 0).sum()) for steps in records.steps)
     return ArmReplication(

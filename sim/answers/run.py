@@ -106,9 +106,7 @@ def _document(loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmR
     arms = {arm.name: _merged(arm, plan.arms[0], by_arm[arm.name], overloads[arm.name]) for arm in plan.arms}
     baseline = plan.arms[0].name
     comparison = {
-        arm.name: _compared(
-            arm, by_arm[arm.name], by_arm[baseline], _either(overloads[arm.name], overloads[baseline])
-        )
+        arm.name: _compared(arm, by_arm[arm.name], by_arm[baseline], _either(overloads[arm.name], overloads[baseline]))
         for arm in plan.arms[1:]
     }
     calibration = loaded.calibrations["calibration"]
