@@ -6,18 +6,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .plan import ArmPlan, RunPlan
+from .precision import Shortfall
 from .replicate import ArmReplication
 
 LEAST_MISSED = 0.01  # share of time outside of FULL graphs that is worth a warning
 MOST_EXTRAPOLATED = 0.05  # share of simulated time beyond the calibrated range, or of tokens beyond the measured depth
 
 
-def run_warnings(plan: RunPlan, by_arm: Mapping[str, list[ArmReplication]], arms: Mapping[str, Any]) -> list[str]:
-    """Warnings of the plan, then those of each arm, each sentence once."""
+def run_warnings(
+    plan: RunPlan,
+    by_arm: Mapping[str, list[ArmReplication]],
+    arms: Mapping[str, Any],
+    missing: Sequence[Shortfall] = (),
+) -> list[str]:
+    """Warnings of the plan, then those of each arm, then what is less precise than asked for; each sentence once."""
     warnings = list(plan.warnings)
     for arm in plan.arms:
         texts = _of_arm(arm, by_arm[arm.name], arms[arm.name])
         warnings += [f"arm {arm.name}: {text}" for text in texts]
+    warnings += [
+        f"arm {one.arm}: after {len(by_arm[one.arm])} replications the interval of {one.metric} is "
+        f"+-{one.half_width:.1%} of its value, {one.wanted:.1%} was asked for: raise max_replications"
+        for one in missing
+    ]
     return list(dict.fromkeys(warnings))
 
 

@@ -49,8 +49,7 @@ def print_answer(document: dict[str, Any], console: Console) -> None:
 
 def caveats(document: dict[str, Any]) -> list[str]:
     """The warnings, then where the costs come from and how the run can be repeated."""
-    run = document["scenario"].get("run", {})
-    replications = run.get("replications", 1)
+    replications = document.get("replications") or document["scenario"].get("run", {}).get("replications", 1)
     calibration = document["calibration"]
     lines = [f"warning: {warning}" for warning in document["warnings"]]
     lines.append(f"calibration: {calibration['name']} ({calibration['kind']}, {_heldout_text(calibration['heldout'])})")
