@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypedDict
 
 from .attribution import TTFT_PARTS
@@ -13,6 +13,7 @@ from .statistics import paired_difference_interval
 
 Verdict = Literal["better", "worse", "no_difference_shown", "not_tested"]
 Direction = Literal["higher", "lower"]
+Difference = Callable[[str], tuple[float, float] | None]
 
 ROUNDING = 1e-9  # of the baseline's value: sums in another order differ by less, and that is no difference
 
@@ -44,17 +45,30 @@ class Comparison(TypedDict):
 
 
 def compare_arms(
-    arm: Sequence[ReplicationMetrics], baseline: Sequence[ReplicationMetrics], *, overloaded: bool
+    arm: Sequence[ReplicationMetrics],
+    baseline: Sequence[ReplicationMetrics],
+    *,
+    overloaded: bool,
+    difference: Difference | None = None,
 ) -> dict[str, Comparison]:
-    """Every metric of `BETTER` that either arm defines; overloaded, one of the two at least: nothing is tested."""
-    return _compared(arm, baseline, BETTER, FIELDS, overloaded)
+    """Every metric of `BETTER` that either arm defines; overloaded, one of the two at least: nothing is tested.
+
+    difference: gives the interval of arm - baseline for a metric, if not that over replications.
+    """
+    difference = difference or _over_replications(arm, baseline, FIELDS)
+    return _compared(arm, baseline, BETTER, FIELDS, _untested if overloaded else difference)
 
 
 def compare_slices(
-    arm: Sequence[ReplicationMetrics], baseline: Sequence[ReplicationMetrics], *, overloaded: bool
+    arm: Sequence[ReplicationMetrics],
+    baseline: Sequence[ReplicationMetrics],
+    *,
+    overloaded: bool,
+    difference: Difference | None = None,
 ) -> dict[str, Comparison]:
     """The same for one slice: every metric of `SLICE_BETTER`. overloaded: one of the two arms."""
-    return _compared(arm, baseline, SLICE_BETTER, SLICE_FIELDS, overloaded)
+    difference = difference or _over_replications(arm, baseline, SLICE_FIELDS)
+    return _compared(arm, baseline, SLICE_BETTER, SLICE_FIELDS, _untested if overloaded else difference)
 
 
 def _compared(
@@ -62,7 +76,7 @@ def _compared(
     baseline: Sequence[ReplicationMetrics],
     better: dict[str, Direction],
     table: Table,
-    overloaded: bool,
+    difference: Difference,
 ) -> dict[str, Comparison]:
     rows = {}
     for metric, direction in better.items():
@@ -71,7 +85,7 @@ def _compared(
             continue
         row: Comparison = {"ratio": None, "low": None, "high": None, "verdict": "not_tested"}
         row["ratio"] = value / base if value is not None and base else None
-        interval = None if overloaded else _difference(arm, baseline, metric, table)
+        interval = difference(metric)
         if interval is not None:
             if base:
                 row["low"], row["high"] = (1 + bound / base for bound in interval)
@@ -80,15 +94,23 @@ def _compared(
     return rows
 
 
-def _difference(
-    arm: Sequence[ReplicationMetrics], baseline: Sequence[ReplicationMetrics], metric: str, table: Table
-) -> tuple[float, float] | None:
-    """Interval of arm - baseline; None where one of them does not define the metric in every replication."""
-    field, part = ("cost", metric) if metric in COST else (metric, None)
-    sample, base_sample = field_sample(arm, field, part, table), field_sample(baseline, field, part, table)
-    if sample is None or base_sample is None:
-        return None
-    return paired_difference_interval(sample, base_sample)
+def _untested(metric: str) -> None:
+    return None
+
+
+def _over_replications(
+    arm: Sequence[ReplicationMetrics], baseline: Sequence[ReplicationMetrics], table: Table
+) -> Difference:
+    """Paired t intervals; None where one of the two does not define the metric in every replication."""
+
+    def difference(metric: str) -> tuple[float, float] | None:
+        field, part = ("cost", metric) if metric in COST else (metric, None)
+        sample, base_sample = field_sample(arm, field, part, table), field_sample(baseline, field, part, table)
+        if sample is None or base_sample is None:
+            return None
+        return paired_difference_interval(sample, base_sample)
+
+    return difference
 
 
 def _value(replications: Sequence[ReplicationMetrics], metric: str, table: Table) -> float | None:

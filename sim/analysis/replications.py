@@ -13,23 +13,32 @@ from .metrics import ReplicationMetrics, Totals, Value, ratio_value
 from .overload import Overload
 from .statistics import Sample, mean_interval, sample_of
 
+Intervals = dict[str, list[float]]
+
 
 def merge_replications(
-    replications: Sequence[ReplicationMetrics], *, marginal: list[MarginalRow], overload: Overload
+    replications: Sequence[ReplicationMetrics],
+    *,
+    marginal: list[MarginalRow],
+    overload: Overload,
+    intervals: Intervals | None = None,
 ) -> dict[str, Any]:
     """The arm's object: every field of `FIELDS`, then `ci` {field: [low, high]} of means and ratios.
 
-    `ci` is None with one replication, and with overload, where a mean depends on how long one looks.
+    `ci` is None with one replication, and with overload, where a mean depends on how long one looks. intervals: those
+    of a single replication, where something else than replications gives them.
     """
     given = {"marginal": marginal, "overload": overload._asdict()}
     merged = {name: given[name] if name in given else merged_value(replications, name) for name in FIELDS}
-    return {**merged, "ci": _intervals(replications, overload, FIELDS)}
+    return {**merged, "ci": _intervals(replications, overload, FIELDS, intervals)}
 
 
-def merge_slice(replications: Sequence[ReplicationMetrics], overload: Overload) -> dict[str, Any]:
+def merge_slice(
+    replications: Sequence[ReplicationMetrics], overload: Overload, intervals: Intervals | None = None
+) -> dict[str, Any]:
     """One slice of an arm: every field of `SLICE_FIELDS`, then `ci`. overload: that of the arm."""
     merged = {name: merged_value(replications, name, SLICE_FIELDS) for name in SLICE_FIELDS}
-    return {**merged, "ci": _intervals(replications, overload, SLICE_FIELDS)}
+    return {**merged, "ci": _intervals(replications, overload, SLICE_FIELDS, intervals)}
 
 
 def merged_value(replications: Sequence[ReplicationMetrics], name: str, table: Table = FIELDS) -> Any:
@@ -96,10 +105,12 @@ def _summed(totals: list[Totals]) -> Totals:
 
 
 def _intervals(
-    replications: Sequence[ReplicationMetrics], overload: Overload, table: Table
-) -> dict[str, list[float]] | None:
-    if overload.detected or len(replications) < 2:
+    replications: Sequence[ReplicationMetrics], overload: Overload, table: Table, given: Intervals | None
+) -> Intervals | None:
+    if overload.detected:
         return None
+    if len(replications) < 2:
+        return None if given is None else {name: given[name] for name in table if name in given}
     intervals = {}
     fields = [(name, None) for name in table] + [("cost", part) for part in COST]
     for name, part in fields:

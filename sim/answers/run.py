@@ -12,19 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..analysis.comparison import compare_arms, compare_slices
-from ..analysis.metrics import ReplicationMetrics
 from ..analysis.overload import Overload, judge_overload
-from ..analysis.replications import merge_replications, merge_slice
 from ..engine.records import Records
 from ..inputs.errors import OutsideCalibrationError
 from ..inputs.load import RESULT_SCHEMA, LoadedScenario, load_scenario
 from ..inputs.resolved import resolved_scenario
 from ..inputs.run_checks import most_replications, wanted_precision
-from ..inputs.scenario import Engine, Slice
+from ..inputs.scenario import Engine
 from ..workload.requests import Requests
-from .marginal import marginal_table
-from .plan import ArmPlan, RunPlan, plan_run
+from .arm_results import compared_arm, merged_arm
+from .plan import RunPlan, plan_run
 from .precision import Shortfall, replications_wanted, shortfalls
 from .replicate import ArmReplication, Task, run_replication
 from .run_warnings import run_warnings
@@ -137,10 +134,12 @@ def _document(
     loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmReplication]], missing: list[Shortfall]
 ) -> dict[str, Any]:
     overloads = {name: judge_overload([one.overload for one in arm if one.overload]) for name, arm in by_arm.items()}
-    arms = {arm.name: _merged(arm, plan.arms[0], by_arm[arm.name], overloads[arm.name]) for arm in plan.arms}
+    arms = {arm.name: merged_arm(arm, plan.arms[0], by_arm[arm.name], overloads[arm.name]) for arm in plan.arms}
     baseline = plan.arms[0].name
     comparison = {
-        arm.name: _compared(arm, by_arm[arm.name], by_arm[baseline], _either(overloads[arm.name], overloads[baseline]))
+        arm.name: compared_arm(
+            arm, by_arm[arm.name], by_arm[baseline], _either(overloads[arm.name], overloads[baseline])
+        )
         for arm in plan.arms[1:]
     }
     calibration = loaded.calibrations["calibration"]
@@ -159,38 +158,6 @@ def _document(
         "arms": arms,
         "comparison": comparison,
     }
-
-
-def _merged(arm: ArmPlan, baseline: ArmPlan, replications: list[ArmReplication], overload: Overload) -> dict[str, Any]:
-    """An arm's object, with its slices where there are several."""
-    merged = merge_replications(
-        [one.metrics for one in replications],
-        marginal=marginal_table(arm, baseline, replications),
-        overload=overload,
-    )
-    slices = {part.name: merge_slice(metrics, overload) for part, metrics in _by_slice(arm, replications)}
-    return {**merged, "slices": slices} if slices else merged
-
-
-def _compared(
-    arm: ArmPlan, replications: list[ArmReplication], baseline: list[ArmReplication], overloaded: bool
-) -> dict[str, Any]:
-    """An arm against the baseline, metric by metric; the same for each slice where there are several."""
-    compared = compare_arms(
-        [one.metrics for one in replications], [one.metrics for one in baseline], overloaded=overloaded
-    )
-    slices = {
-        part.name: compare_slices(metrics, base, overloaded=overloaded)
-        for (part, metrics), (_, base) in zip(_by_slice(arm, replications), _by_slice(arm, baseline), strict=True)
-    }
-    return {**compared, "slices": slices} if slices else {**compared}
-
-
-def _by_slice(arm: ArmPlan, replications: list[ArmReplication]) -> list[tuple[Slice, list[ReplicationMetrics]]]:
-    """Every slice with its metrics in all replications; nothing where there is only one slice."""
-    if not replications[0].slices:
-        return []
-    return [(part, [one.slices[index] for one in replications]) for index, part in enumerate(arm.slices)]
 
 
 def _scenario_with_assumptions(loaded: LoadedScenario, plan: RunPlan) -> dict[str, Any]:
