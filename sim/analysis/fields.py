@@ -34,8 +34,9 @@ class Ratio(NamedTuple):
 
 
 Rule = Merge | Ratio
+Table = dict[str, Rule | dict[str, Rule]]
 
-FIELDS: dict[str, Rule | dict[str, Rule]] = {
+FIELDS: Table = {
     "completed": Merge.SUM,
     "failed": Merge.SUM,
     "duration": Merge.SUM,
@@ -78,5 +79,36 @@ FIELDS: dict[str, Rule | dict[str, Rule]] = {
         "usd_per_million_output_tokens": Ratio("usd", "output_tokens", 1e6),
         "usd_per_request": Ratio("usd", "completed"),
         "usd_per_successful_task": Ratio("usd", "successful_tasks"),
+    },
+}
+
+SLICE_FIELDS: Table = {
+    "completed": Merge.SUM,
+    "failed": Merge.SUM,
+    "request_share": Ratio("requests", "all_requests"),
+    "total_input_tokens": Merge.SUM,
+    "total_output_tokens": Merge.SUM,
+    "output_token_share": Ratio("output_tokens", "all_output_tokens"),
+    "gpu_time_share": Ratio("row_ms", "all_row_ms"),
+    "request_goodput": FIELDS["request_goodput"],
+    "slo_attainment": Ratio("kept_good_requests", "kept_requests"),
+    **{f"{statistic}_{latency}_ms": Merge.MEAN for latency in LATENCIES for statistic in ("mean", "median", "p95")},
+    **{f"mean_ttft_{part}_ms": Merge.MEAN for part in TTFT_PARTS},
+    **{
+        name: FIELDS[name]
+        for name in (
+            "spec_decode_acceptance_length",
+            "spec_decode_acceptance_rate",
+            "spec_decode_num_drafts",
+            "spec_decode_draft_tokens",
+            "spec_decode_accepted_tokens",
+            "committed_tokens_per_round",
+            "target_passes_per_output_token",
+            "wasted_draft_tokens",
+            "draft_tokens_cut",
+            "time_share",
+            "preemptions",
+            "cost",
+        )
     },
 }

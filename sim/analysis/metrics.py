@@ -13,7 +13,7 @@ from ..inputs.scenario import Price, Slo
 from ..workload.requests import Requests
 from .attribution import mean_ttft_parts, time_share
 from .cost import gpu_cost_usd, successful_tasks
-from .fields import FIELDS, GRAPH_MODES, Merge, Ratio, Rule
+from .fields import FIELDS, GRAPH_MODES, Merge, Ratio, Rule, Table
 from .latency import Latencies, inter_token_latencies, request_latencies
 from .slo import meets_deadline, meets_slo
 from .statistics import percentiles, weighted_percentiles
@@ -73,14 +73,14 @@ def replication_metrics(
     values: dict[str, Value] = {
         **_counts(records, requests, completed),
         "duration": duration_s,
-        **_latency_fields(latencies, *inter_token_latencies(records, line, kept)),
+        **latency_fields(latencies, *inter_token_latencies(records, line, kept)),
         **{f"mean_ttft_{part}_ms": value for part, value in mean_ttft_parts(records, line, kept).items()},
         "time_share": time_share(records, line, kept),
         "graph_mode_share": _graph_mode_share(line),
         **_occupancy(records, line, duration_s * 1e3),
         "num_gpu_blocks": num_gpu_blocks,
     }
-    ordered = {name: _field(name, rule, values, totals) for name, rule in FIELDS.items() if rule is not Merge.GIVEN}
+    ordered = field_values(FIELDS, values, totals)
     few = len(kept) < P99_MIN_REQUESTS
     caveats = [f"p99 values rest on {len(kept)} completed requests, fewer than {P99_MIN_REQUESTS}"] if few else []
     return ReplicationMetrics(ordered, totals, caveats)
@@ -96,6 +96,11 @@ def ratio_value(rule: Ratio, totals: Totals) -> float | list[float] | None:
     if isinstance(value, np.ndarray):
         return [float(one) for one in value]
     return float(value) if np.isfinite(value) else None
+
+
+def field_values(table: Table, values: dict[str, Value], totals: Totals) -> dict[str, Value]:
+    """The fields of a table in its order, without those given for a whole arm: from `values`, or ratios of totals."""
+    return {name: _field(name, rule, values, totals) for name, rule in table.items() if rule is not Merge.GIVEN}
 
 
 def _field(name: str, rule: Rule | dict[str, Rule], values: dict[str, Value], totals: Totals) -> Value:
@@ -169,7 +174,8 @@ def _counts(records: Records, requests: Requests, completed: Ints) -> dict[str, 
     }
 
 
-def _latency_fields(latencies: Latencies, itl: Floats, itl_weights: Ints) -> dict[str, Value]:
+def latency_fields(latencies: Latencies, itl: Floats, itl_weights: Ints) -> dict[str, Value]:
+    """Mean, median, p95 and p99 of every latency; None where there is none."""
     percents = (50, 95, 99)
     tpot = latencies.tpot[~np.isnan(latencies.tpot)]
     values = {"ttft": latencies.ttft, "tpot": tpot}

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from .draft_lengths import DraftLengthRow
-from .fields import COST, FIELDS, Merge, Ratio, Rule
+from .fields import COST, FIELDS, SLICE_FIELDS, Merge, Ratio, Rule, Table
 from .marginal import MarginalRow
 from .metrics import ReplicationMetrics, Totals, Value, ratio_value
 from .overload import Overload
 from .statistics import Sample, mean_interval, sample_of
+
+Intervals = dict[str, list[float]]
 
 
 def merge_replications(
@@ -21,19 +23,29 @@ def merge_replications(
     marginal: list[MarginalRow],
     draft_length: list[DraftLengthRow],
     overload: Overload,
+    intervals: Intervals | None = None,
 ) -> dict[str, Any]:
     """The arm's object: every field of `FIELDS`, then `ci` {field: [low, high]} of means and ratios.
 
-    `ci` is None with one replication, and with overload, where a mean depends on how long one looks.
+    `ci` is None with one replication, and with overload, where a mean depends on how long one looks. intervals: those
+    of a single replication, where something else than replications gives them.
     """
     given = {"marginal": marginal, "draft_length": draft_length, "overload": overload._asdict()}
     merged = {name: given[name] if name in given else merged_value(replications, name) for name in FIELDS}
-    return {**merged, "ci": None if overload.detected or len(replications) < 2 else _intervals(replications)}
+    return {**merged, "ci": _intervals(replications, overload, FIELDS, intervals)}
 
 
-def merged_value(replications: Sequence[ReplicationMetrics], name: str) -> Any:
+def merge_slice(
+    replications: Sequence[ReplicationMetrics], overload: Overload, intervals: Intervals | None = None
+) -> dict[str, Any]:
+    """One slice of an arm: every field of `SLICE_FIELDS`, then `ci`. overload: that of the arm."""
+    merged = {name: merged_value(replications, name, SLICE_FIELDS) for name in SLICE_FIELDS}
+    return {**merged, "ci": _intervals(replications, overload, SLICE_FIELDS, intervals)}
+
+
+def merged_value(replications: Sequence[ReplicationMetrics], name: str, table: Table = FIELDS) -> Any:
     """One field over all replications; None where no replication defines it."""
-    rule = FIELDS[name]
+    rule = table[name]
     values = [one.values[name] for one in replications]
     if not isinstance(rule, dict):
         return _merge(rule, values, replications)
@@ -42,12 +54,14 @@ def merged_value(replications: Sequence[ReplicationMetrics], name: str) -> Any:
     return {key: _merge(part, _parts(values, key), replications) for key, part in rule.items()}
 
 
-def field_sample(replications: Sequence[ReplicationMetrics], name: str, part: str | None = None) -> Sample | None:
+def field_sample(
+    replications: Sequence[ReplicationMetrics], name: str, part: str | None = None, table: Table = FIELDS
+) -> Sample | None:
     """What the replications say about a mean or a ratio (of a field, or of one `part` of it).
 
     None for other fields, for lists, and where a replication leaves it undefined.
     """
-    rule = FIELDS[name]
+    rule = table[name]
     if isinstance(rule, dict):
         rule = rule[part] if part is not None else Merge.GIVEN
     if isinstance(rule, Ratio):
@@ -92,11 +106,17 @@ def _summed(totals: list[Totals]) -> Totals:
     return {name: sum((one[name] for one in totals[1:]), start=totals[0][name]) for name in names}
 
 
-def _intervals(replications: Sequence[ReplicationMetrics]) -> dict[str, list[float]]:
+def _intervals(
+    replications: Sequence[ReplicationMetrics], overload: Overload, table: Table, given: Intervals | None
+) -> Intervals | None:
+    if overload.detected:
+        return None
+    if len(replications) < 2:
+        return None if given is None else {name: given[name] for name in table if name in given}
     intervals = {}
-    fields = [(name, None) for name in FIELDS] + [("cost", part) for part in COST]
+    fields = [(name, None) for name in table] + [("cost", part) for part in COST]
     for name, part in fields:
-        sample = field_sample(replications, name, part)
+        sample = field_sample(replications, name, part, table)
         interval = mean_interval(sample) if sample is not None else None
         if interval is not None:
             intervals[part or name] = list(interval)

@@ -79,6 +79,18 @@ def weighted_percentiles(values: Floats, weights: Ints, percents: Sequence[float
     return [float(value) for value in low + (high - low) * (ranks - below)]
 
 
+def lag1_correlation(series: Floats) -> float:
+    """Correlation of neighbours in a series; 0 of a constant one."""
+    deviations = series - series.mean()
+    squares = float(deviations @ deviations)
+    return float(deviations[1:] @ deviations[:-1]) / squares if squares else 0.0
+
+
+def mser5_limit(observations: int) -> int:
+    """The most that `mser5_truncation` cuts; where it cuts that much, no steady state was seen."""
+    return MSER_BATCH * (observations // MSER_BATCH // 2)
+
+
 def mser5_truncation(series: Floats) -> int:
     """How many leading observations to cut as warm-up: the MSER-5 rule (White, 1997), at most half of the series.
 
@@ -93,4 +105,4 @@ def mser5_truncation(series: Floats) -> int:
     kept = np.arange(1, batches + 1)
     squares = np.cumsum(tail**2) - np.cumsum(tail) ** 2 / kept
     score = (squares / kept**2)[::-1]
-    return MSER_BATCH * int(np.argmin(score[: batches // 2 + 1]))
+    return MSER_BATCH * int(np.argmin(score[: mser5_limit(len(series)) // MSER_BATCH + 1]))

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from ..acceptance.build import build_runs, no_acceptance
 from ..acceptance.runs import AcceptanceRuns
+from ..analysis.batch_means import BatchSeries
 from ..analysis.draft_lengths import DraftLengths, draft_lengths
 from ..analysis.latency import request_latencies
 from ..analysis.metrics import ReplicationMetrics, replication_metrics
 from ..analysis.missed_graphs import MissedGraphs, missed_graphs
 from ..analysis.overload import OverloadEvidence, overload_evidence
-from ..analysis.statistics import mser5_truncation
+from ..analysis.slices import slice_metrics
+from ..analysis.statistics import mser5_limit, mser5_truncation
 from ..analysis.timeline import completed_requests, timeline
 from ..engine.loop import simulate
 from ..engine.records import Records, SamplerCounts
@@ -37,6 +39,8 @@ class Task:
 class ArmReplication:
     """What one arm gave in one replication.
 
+    slices: one entry per slice of the workload, none where there is only one. series: only where intervals come from
+    batches. steady: False where the warm-up rule cut all that it may.
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
     measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
     traffic that cannot be overloaded. draft_lengths: None where the draft length is fixed. requests and records: only
@@ -44,6 +48,9 @@ class ArmReplication:
     """
 
     metrics: ReplicationMetrics
+    slices: list[ReplicationMetrics]
+    series: BatchSeries | None
+    steady: bool
     overload: OverloadEvidence | None
     decode_steps: int
     decode_rows: int
@@ -60,15 +67,15 @@ def run_replication(task: Task, replication: int, problem_at: ProblemAt = withou
     """All arms on the same requests. The warm-up is the baseline's, so that every arm is judged on the same ones."""
     shared = tuple(task.scenario.workload.slices)
     common = _requests(task, shared, replication, problem_at)
-    first_kept = 0
+    first_kept, steady = 0, True
     results = []
     for index, arm in enumerate(task.plan.arms):
         requests = common if _same_lengths(arm.slices, shared) else _requests(task, arm.slices, replication, problem_at)
         runs = _acceptance(task, arm, requests, replication)
         records = simulate(requests, runs, arm.settings, arm.costs)
         if index == 0:
-            first_kept = _warm_up(task.scenario, records)
-        results.append(_measured(task, arm, requests, runs, records, first_kept))
+            first_kept, steady = _warm_up(task.scenario, records)
+        results.append(_measured(task, arm, requests, runs, records, first_kept, steady))
     return results
 
 
@@ -90,31 +97,47 @@ def _acceptance(task: Task, arm: ArmPlan, requests: Requests, replication: int) 
     return build_runs(requests, models, arm.drafts + 1, task.scenario.run.seed, replication)
 
 
-def _warm_up(scenario: Scenario, records: Records) -> int:
-    """Requests to cut, in order of arrival: only traffic that could go on for ever has a steady state to wait for."""
+def _warm_up(scenario: Scenario, records: Records) -> tuple[int, bool]:
+    """Requests to cut, in order of arrival, and whether a steady state was seen.
+
+    Only traffic that could go on for ever has a steady state to wait for.
+    """
     if scenario.run.warmup == "none" or not isinstance(scenario.workload.arrivals, Poisson | Gamma):
-        return 0
+        return 0, True
     completed = completed_requests(records)  # open arrivals: already in order of arrival
     cut = mser5_truncation(request_latencies(records, timeline(records), completed).e2el)
-    return int(completed[cut]) if cut < len(completed) else 0
+    return int(completed[cut]) if cut < len(completed) else 0, not cut or cut < mser5_limit(len(completed))
 
 
 def _measured(
-    task: Task, arm: ArmPlan, requests: Requests, runs: AcceptanceRuns, records: Records, first_kept: int
+    task: Task,
+    arm: ArmPlan,
+    requests: Requests,
+    runs: AcceptanceRuns,
+    records: Records,
+    first_kept: int,
+    steady: bool,
 ) -> ArmReplication:
+    slo, success_rates = task.scenario.slo, [part.success_rate for part in arm.slices]
     metrics = replication_metrics(
         records,
         requests,
         num_gpu_blocks=arm.settings.num_gpu_blocks,
-        success_rates=[part.success_rate for part in arm.slices],
-        slo=task.scenario.slo,
+        success_rates=success_rates,
+        slo=slo,
         price=task.scenario.price,
         first_kept=first_kept,
     )
+    slices = []
+    if len(arm.slices) > 1:
+        slices = slice_metrics(records, requests, metrics, success_rates=success_rates, slo=slo, first_kept=first_kept)
     open_traffic = isinstance(task.scenario.workload.arrivals, Poisson | Gamma | TraceArrivals)
     decode_steps = sum(int((steps.decode_rows > 0).sum()) for steps in records.steps)
     return ArmReplication(
         metrics=metrics,
+        slices=slices,
+        series=_series(records, requests, first_kept) if task.scenario.run.intervals == "batch_means" else None,
+        steady=steady,
         overload=overload_evidence(records) if open_traffic else None,
         decode_steps=decode_steps,
         decode_rows=sum(int(steps.decode_rows.sum()) for steps in records.steps),
@@ -126,3 +149,8 @@ def _measured(
         requests=requests if task.keep_records else None,
         records=records if task.keep_records else None,
     )
+
+
+def _series(records: Records, requests: Requests, first_kept: int) -> BatchSeries:
+    kept = completed_requests(records, first_kept)  # open arrivals: in order of arrival
+    return BatchSeries(request_latencies(records, timeline(records), kept), requests.slice_index[kept])

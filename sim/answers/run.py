@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -11,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..analysis.comparison import compare_arms
-from ..analysis.draft_lengths import draft_length_rows
 from ..analysis.overload import Overload, judge_overload
-from ..analysis.replications import merge_replications
 from ..engine.records import Records
 from ..inputs.errors import OutsideCalibrationError
 from ..inputs.load import RESULT_SCHEMA, LoadedScenario, load_scenario
 from ..inputs.resolved import resolved_scenario
+from ..inputs.run_checks import most_replications, wanted_precision
 from ..inputs.scenario import Engine
 from ..workload.requests import Requests
-from .marginal import marginal_table
+from .arm_results import compared_arm, merged_arm
 from .plan import RunPlan, plan_run
+from .precision import Shortfall, replications_wanted, shortfalls
 from .replicate import ArmReplication, Task, run_replication
 from .run_warnings import run_warnings
 
 Progress = Callable[[int, int, str], None]
+RunRange = Callable[[range], Iterator[list[ArmReplication]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +65,8 @@ def run_scenario(
     loaded = load_scenario(path, sets)
     plan = plan_run(loaded)
     task = Task(loaded.scenario, loaded.base_dir.resolve(), plan, keep_tables)
-    replications = []
-    total = loaded.scenario.run.replications
-    for done, arms in enumerate(_replications(task, loaded, jobs), start=1):
-        replications.append(arms)
-        if progress is not None:
-            progress(done, total, "replications")
-    by_arm = {arm.name: [one[index] for one in replications] for index, arm in enumerate(plan.arms)}
-    document = _document(loaded, plan, by_arm)
+    by_arm, missing = _replicate(task, loaded, jobs, progress)
+    document = _document(loaded, plan, by_arm, missing)
     if strict:
         _refuse_extrapolation(document)
     tables = [
@@ -83,17 +78,51 @@ def run_scenario(
     return RunResult(document, tables)
 
 
-def _replications(task: Task, loaded: LoadedScenario, jobs: int) -> Iterator[list[ArmReplication]]:
-    total = task.scenario.run.replications
-    if jobs == 1 or total == 1:
-        for replication in range(total):
-            yield run_replication(task, replication, loaded.problem)
+def _replicate(
+    task: Task, loaded: LoadedScenario, jobs: int, progress: Progress | None
+) -> tuple[dict[str, list[ArmReplication]], list[Shortfall]]:
+    """Replications of every arm, more of them while they are not precise enough; and what still is not."""
+    settings = task.scenario.run
+    wanted, most = wanted_precision(settings), most_replications(settings)
+    by_arm: dict[str, list[ArmReplication]] = {arm.name: [] for arm in task.plan.arms}
+    done, total = 0, settings.replications
+    missing: list[Shortfall] = []
+    with _replications(task, loaded, jobs, most) as run:
+        while done < total:
+            for arms in run(range(done, total)):
+                for arm, one in zip(by_arm.values(), arms, strict=True):
+                    arm.append(one)
+                done += 1
+                if progress is not None:
+                    progress(done, total, "replications")
+            missing = shortfalls(by_arm, wanted)
+            total = replications_wanted(missing, done, most)
+    return by_arm, missing
+
+
+@contextmanager
+def _replications(task: Task, loaded: LoadedScenario, jobs: int, most: int) -> Iterator[RunRange]:
+    """What runs replications and gives them in order: this process, or a pool of others."""
+
+    def here(numbers: range) -> Iterator[list[ArmReplication]]:
+        return (run_replication(task, number, loaded.problem) for number in numbers)
+
+    if jobs == 1 or most == 1:
+        yield here
         return
-    # The first runs here, so that mistakes in a trace are told with their place in the scenario.
-    yield run_replication(task, 0, loaded.problem)
     # A pool that is left by an exception ends its workers at once, and they end when this process is gone.
-    with get_context("spawn").Pool(min(jobs, total - 1), initializer=leave_interrupts_to_the_parent) as pool:
-        yield from pool.imap(partial(run_replication, task), range(1, total))
+    workers = min(jobs, most - 1, 2 * task.scenario.run.replications)
+    with get_context("spawn").Pool(workers, initializer=leave_interrupts_to_the_parent) as pool:
+
+        def there(numbers: range) -> Iterator[list[ArmReplication]]:
+            first = 0
+            if numbers.start == 0:
+                # The first runs here, so that mistakes in a trace are told with their place in the scenario.
+                first = 1
+                yield from here(numbers[:1])
+            yield from pool.imap(partial(run_replication, task), numbers[first:])
+
+        yield there
 
 
 def leave_interrupts_to_the_parent() -> None:
@@ -101,35 +130,31 @@ def leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _document(loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmReplication]]) -> dict[str, Any]:
+def _document(
+    loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmReplication]], missing: list[Shortfall]
+) -> dict[str, Any]:
     overloads = {name: judge_overload([one.overload for one in arm if one.overload]) for name, arm in by_arm.items()}
-    metrics = {name: [one.metrics for one in arm] for name, arm in by_arm.items()}
-    arms = {
-        arm.name: merge_replications(
-            metrics[arm.name],
-            marginal=marginal_table(arm, plan.arms[0], by_arm[arm.name]),
-            draft_length=draft_length_rows([one.draft_lengths for one in by_arm[arm.name] if one.draft_lengths]),
-            overload=overloads[arm.name],
-        )
-        for arm in plan.arms
-    }
+    arms = {arm.name: merged_arm(arm, plan.arms[0], by_arm[arm.name], overloads[arm.name]) for arm in plan.arms}
     baseline = plan.arms[0].name
     comparison = {
-        name: compare_arms(metrics[name], metrics[baseline], overloaded=_either(overloads[name], overloads[baseline]))
-        for name in list(metrics)[1:]
+        arm.name: compared_arm(
+            arm, by_arm[arm.name], by_arm[baseline], _either(overloads[arm.name], overloads[baseline])
+        )
+        for arm in plan.arms[1:]
     }
     calibration = loaded.calibrations["calibration"]
     return {
         "schema": RESULT_SCHEMA,
         "specsim_version": __version__,
         "seed": loaded.scenario.run.seed,
+        "replications": len(by_arm[baseline]),
         "scenario": _scenario_with_assumptions(loaded, plan),
         "calibration": {
             "name": calibration.name,
             "kind": calibration.kind,
             "heldout": calibration.heldout.model_dump() if calibration.heldout else None,
         },
-        "warnings": run_warnings(plan, by_arm, arms),
+        "warnings": run_warnings(plan, by_arm, arms, missing),
         "arms": arms,
         "comparison": comparison,
     }

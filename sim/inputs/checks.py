@@ -11,6 +11,7 @@ from .arm_overrides import arm_data
 from .calibration import AffineCosts
 from .engine_checks import engine_findings
 from .parts import parts_of
+from .run_checks import run_findings
 from .scenario import Scenario
 from .source import Finding
 from .speculation_checks import speculation_findings
@@ -58,6 +59,7 @@ def _one_arm_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
     yield from acceptance_findings(parts)
     yield from engine_findings(parts)
     yield from speculation_findings(parts)
+    yield from run_findings(parts)
     if parts.calibration is not None and costs_nothing(parts.calibration):
         rule = "a step of the target takes time"
         yield Finding("calibration", "costs nothing", rule, "give target_fixed_ms or target_per_token_us")

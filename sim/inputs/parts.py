@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from .calibration import InlineAffine
-from .scenario import AtOnce, Closed, Engine, Gamma, Poisson, Quality, Slice, Speculation, TraceArrivals
+from .scenario import AtOnce, Closed, Engine, Gamma, Poisson, Quality, Run, Slice, Speculation, TraceArrivals
 
 _ARRIVALS: dict[str, TypeAdapter[Any]] = {
     "at_once": TypeAdapter(AtOnce),
@@ -22,6 +22,7 @@ _SLICE = TypeAdapter(Slice)
 _SPECULATION = TypeAdapter(Speculation)
 _ENGINE = TypeAdapter(Engine)
 _QUALITY = TypeAdapter(Quality)
+_RUN = TypeAdapter(Run)
 _AFFINE = TypeAdapter(InlineAffine)
 
 
@@ -42,6 +43,7 @@ class Parts:
     speculation: Speculation | None
     engine: Engine | None
     quality: Quality | None
+    run: Run | None
     calibration: InlineAffine | None
 
     @property
@@ -70,6 +72,7 @@ def parts_of(data: Mapping[str, Any]) -> Parts:
         speculation=_valid(_SPECULATION, data.get("speculation")),
         engine=_valid(_ENGINE, data.get("engine", {})),
         quality=_valid(_QUALITY, data.get("quality", {})),
+        run=_valid(_RUN, data.get("run", {})),
         calibration=_valid(_AFFINE, data.get("calibration")),
     )
 

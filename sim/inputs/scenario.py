@@ -305,11 +305,30 @@ class Price(Section):
     gpus_per_replica: Count = 1
 
 
+Replications = Annotated[Count, Field(le=1000)]
+Precision = Annotated[Positive, Field(lt=1)]
+
+
 class Run(Section):
-    """Seed, independent replications and how much of each start is cut before latencies are taken."""
+    """Seed, independent replications, and how much of each start is cut before latencies are taken.
+
+    `precision` adds replications until the half-width of every 95 % interval is at most that fraction of its value, for
+    the headline metrics or those that are named, up to `max_replications`. `intervals`: over replications, or over
+    batches of one long run (`batch_means`).
+    """
 
     seed: Seed = 1
-    replications: Annotated[Count, Field(le=1000)] = 1
+    replications: Replications = 1
+    precision: (
+        Annotated[
+            Annotated[Precision, Tag("plain")]
+            | Annotated[dict[str, Precision], Field(min_length=1, max_length=100), Tag("mapping")],
+            Discriminator(_form),
+        ]
+        | None
+    ) = None
+    max_replications: Replications | None = None
+    intervals: Literal["replications", "batch_means"] = "replications"
     warmup: Literal["auto", "none"] = "auto"
 
 

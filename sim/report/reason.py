@@ -28,7 +28,10 @@ def round_reason(baseline: dict[str, Any], arm: dict[str, Any]) -> str | None:
     committed, tpot, plain = arm["committed_tokens_per_round"], arm["mean_tpot_ms"], baseline["mean_tpot_ms"]
     if not committed or not tpot or not plain:
         return None
-    times = tpot * committed / (plain * (baseline["committed_tokens_per_round"] or 1.0))
+    plain_round_ms = plain * (baseline["committed_tokens_per_round"] or 1.0)
+    if not plain_round_ms:  # two numbers so small that their product is none
+        return None
+    times = tpot * committed / plain_round_ms
     return f"a round commits {number_text(committed)} tokens for {number_text(times)}x the time of a plain step"
 
 

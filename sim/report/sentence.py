@@ -7,12 +7,15 @@ from typing import Any
 from .changes import COST, E2E, OUTPUT_THROUGHPUT, TPOT, TTFT, Change, changes
 from .number_text import number_text
 from .reason import burden_reason, main_burden, memory_reason, round_reason, ttft_reason
+from .slice_answer import slices_sentence
 
 
 def answer_sentence(document: dict[str, Any]) -> str:
-    """The answer; overload and the best of several arms follow as sentences of their own."""
+    """The answer; losing slices, overload and the best of several arms follow as sentences of their own."""
     arms = document["arms"]
     sentences = [_comparison(document) if "speculative" in arms else _baseline_alone(arms["baseline"])]
+    if "speculative" in arms:
+        sentences.append(slices_sentence(document))
     sentences += [_overload(document), _best_of(arms)]
     return " ".join(sentence for sentence in sentences if sentence)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,17 @@ METRICS = (
     Metric("usd_per_successful_task", "$ per successful task", optional=True),
 )
 
+SLICE_METRICS = (
+    Metric("mean_tpot_ms", "TPOT mean, ms"),
+    Metric("p95_tpot_ms", "TPOT p95, ms"),
+    Metric("mean_ttft_ms", "TTFT mean, ms"),
+    Metric("p95_e2el_ms", "E2E p95, ms"),
+    Metric("committed_tokens_per_round", "committed tokens/round"),
+    Metric("slo_attainment", "requests within SLO", percent_text, optional=True),
+    Metric("gpu_time_share", "share of GPU time", percent_text),
+    Metric("usd_per_successful_task", "$ per successful task", optional=True),
+)
+
 PHASES = (
     ("waiting", "waiting"),
     ("prefill", "prefill"),
@@ -60,11 +71,7 @@ PHASES = (
 
 def metric_rows(arms: dict[str, Arm]) -> list[Row]:
     """One row per metric, one cell per arm; overload rows only where an arm is overloaded."""
-    rows = []
-    for metric in METRICS:
-        values = [metric_value(arm, metric.field) for arm in arms.values()]
-        if any(values) or not metric.optional:
-            rows.append((metric.label, [metric.text(value) for value in values]))
+    rows = _rows_of(METRICS, arms)
     if any(arm["overload"]["detected"] for arm in arms.values()):
         rates = [arm["overload"]["carried_request_rate"] for arm in arms.values()]
         rows.append(("overloaded", ["yes" if arm["overload"]["detected"] else "no" for arm in arms.values()]))
@@ -72,10 +79,24 @@ def metric_rows(arms: dict[str, Arm]) -> list[Row]:
     return rows
 
 
+def slice_rows(arms: dict[str, Arm], name: str) -> list[Row]:
+    """The same for one slice, as few rows as tell it apart from the others."""
+    return _rows_of(SLICE_METRICS, {arm: result["slices"][name] for arm, result in arms.items()})
+
+
+def _rows_of(metrics: Sequence[Metric], arms: dict[str, Arm]) -> list[Row]:
+    rows = []
+    for metric in metrics:
+        values = [metric_value(arm, metric.field) for arm in arms.values()]
+        if any(values) or not metric.optional:
+            rows.append((metric.label, [metric.text(value) for value in values]))
+    return rows
+
+
 def ratio_cells(compared: dict[str, Any]) -> dict[str, str]:
-    """Ratio to the baseline with its interval by metric label: `0.617x [0.610, 0.624] better`."""
+    """Ratio to the baseline with its interval by metric label: `0.617x [0.610, 0.624] ns`, of an arm or a slice."""
     cells = {}
-    for metric in METRICS:
+    for metric in (*METRICS, *SLICE_METRICS):
         entry = compared.get(metric.field)
         if entry is not None and entry["ratio"] is not None:
             cells[metric.label] = _ratio_text(entry)

@@ -10,13 +10,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .number_text import number_text
+from .number_text import number_text, percent_text
 from .sentence import answer_sentence
-from .table_rows import Row, marginal_rows, metric_rows, ratio_cells, time_share_rows
+from .slice_answer import slice_changes, slice_effect, slice_names
+from .table_rows import Row, marginal_rows, metric_rows, ratio_cells, slice_rows, time_share_rows
 
 ARMS_A_TABLE = 4  # as many columns of numbers as stay readable at 80 characters
 RATIOS_A_TABLE = 2
+MOST_SLICES = 8  # tables of slices, those with most requests; result.json has all
 RESULTS = "Results"
+RATIO = "ratio [95 %]"
+EFFECTS = {
+    "gains": "gains from speculation",
+    "loses": "loses from speculation",
+    "is a trade": "a trade with speculation",
+    "same": "no difference shown",
+}
 MARGINAL_COLUMNS = ("P(committed)", "adds, ms", "saves, ms", "pays")
 
 
@@ -25,6 +34,7 @@ def print_answer(document: dict[str, Any], console: Console) -> None:
     arms = document["arms"]
     _print_text(console, answer_sentence(document), style="bold")
     _print_metrics(console, document)
+    _print_slices(console, document)
     for names in _chunks(list(arms), ARMS_A_TABLE):
         shown = {name: arms[name] for name in names}
         _print_table(console, "Share of a request's time, arrival to last token", "", names, time_share_rows(shown))
@@ -39,8 +49,7 @@ def print_answer(document: dict[str, Any], console: Console) -> None:
 
 def caveats(document: dict[str, Any]) -> list[str]:
     """The warnings, then where the costs come from and how the run can be repeated."""
-    run = document["scenario"].get("run", {})
-    replications = run.get("replications", 1)
+    replications = document.get("replications") or document["scenario"].get("run", {}).get("replications", 1)
     calibration = document["calibration"]
     lines = [f"warning: {warning}" for warning in document["warnings"]]
     lines.append(f"calibration: {calibration['name']} ({calibration['kind']}, {_heldout_text(calibration['heldout'])})")
@@ -63,7 +72,7 @@ def _print_metrics(console: Console, document: dict[str, Any]) -> None:
     if len(others) == 1:
         ratios = ratio_cells(comparison[others[0]])
         rows = [(label, [*cells, ratios.get(label, "")]) for label, cells in metric_rows(arms)]
-        _print_table(console, RESULTS, "", [*arms, "ratio [95 %]"], rows)
+        _print_table(console, RESULTS, "", [*arms, RATIO], rows)
     else:
         for names in _chunks(list(arms), ARMS_A_TABLE):
             _print_table(console, RESULTS, "", names, metric_rows({name: arms[name] for name in names}))
@@ -72,8 +81,28 @@ def _print_metrics(console: Console, document: dict[str, Any]) -> None:
             labels = list(dict.fromkeys(label for column in columns for label in column))
             rows = [(label, [column.get(label, "") for column in columns]) for label in labels]
             _print_table(console, "Ratio to the baseline [95 %]", "", names, rows)
-    if any(entry["verdict"] == "no_difference_shown" for name in others for entry in comparison[name].values()):
+    if any(cell.endswith(" ns") for name in others for cell in ratio_cells(comparison[name]).values()):
         _print_text(console, "ns: no difference shown")
+
+
+def _print_slices(console: Console, document: dict[str, Any]) -> None:
+    """A table a slice, all arms; its title says what speculation does to it."""
+    arms, comparison = document["arms"], document["comparison"]
+    names = slice_names(document)
+    for name in names[:MOST_SLICES]:
+        title = f"Slice {name}, {percent_text(arms['baseline']['slices'][name]['request_share'])} of the requests"
+        if "speculative" in comparison:
+            effect, change = slice_effect(slice_changes(document, "speculative", name))
+            title += f": {EFFECTS[effect]}" + (f", {change}" if change else "")
+        for some in _chunks(list(arms), ARMS_A_TABLE):
+            rows = slice_rows({arm: arms[arm] for arm in some}, name)
+            columns = some
+            if len(arms) == 2 and len(comparison) == 1:
+                ratios = ratio_cells(comparison[some[1]]["slices"][name])
+                rows, columns = [(label, [*cells, ratios.get(label, "")]) for label, cells in rows], [*some, RATIO]
+            _print_table(console, title, "", columns, rows)
+    if len(names) > MOST_SLICES:
+        _print_text(console, f"{len(names) - MOST_SLICES} more slices in the JSON result")
 
 
 def _print_table(console: Console, title: str, corner: str, columns: Sequence[str], rows: Sequence[Row]) -> None:

@@ -63,6 +63,14 @@ def test_an_arm_against_itself_shows_no_difference():
     assert got["mean_ttft_drafter_ms"]["ratio"] is None  # 0 in both: no ratio, and no difference either
 
 
+def test_rounding_is_no_difference():
+    times = np.array([5.0, 6.0, 8.0])
+    row = compare_arms(arm(times * (1 + 1e-13)), arm(times), overloaded=False)["mean_tpot_ms"]
+    assert row["verdict"] == "no_difference_shown"
+    row = compare_arms(arm(times * (1 + 1e-6)), arm(times), overloaded=False)["mean_tpot_ms"]
+    assert row["verdict"] == "worse"
+
+
 @pytest.mark.parametrize(("times", "overloaded"), [([5], False), ([5, 6, 7], True)])
 def test_one_replication_or_overload_is_not_tested(times, overloaded):
     got = compare_arms(arm(times), arm([10] * len(times)), overloaded=overloaded)

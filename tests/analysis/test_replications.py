@@ -84,6 +84,14 @@ def test_intervals_of_means_are_students_and_lie_around_the_value():
     assert not {"completed", "duration", "time_share", "cost", "max_running"} & set(got["ci"])
 
 
+def test_percentiles_belong_to_a_replication():
+    """The mean of each one's p95: a pooled p95 would be that of the slowest replication alone."""
+    values = [10, 10, 10, 90]
+    got = merged(*(replication(value, 3) for value in values))
+    assert got["p95_ttft_ms"] == pytest.approx(np.mean(values))
+    assert got["ci"]["p95_ttft_ms"] == pytest.approx(mean_interval(sample_of(values)))
+
+
 def test_overload_has_no_intervals_and_is_named():
     got = merged(replication(10, 2), replication(20, 4), overload=Overload(True, 3.5))
     assert got["ci"] is None

@@ -6,7 +6,9 @@ from scipy import stats
 
 from sim.analysis.statistics import (
     Sample,
+    lag1_correlation,
     mean_interval,
+    mser5_limit,
     mser5_truncation,
     paired_difference_interval,
     percentiles,
@@ -82,6 +84,45 @@ def test_mser_minimises_over_the_first_half():
     means = series[:200].reshape(40, 5).mean(axis=1)
     scores = [means[d:].var() / (40 - d) for d in range(21)]
     assert mser5_truncation(series) == 5 * int(np.argmin(scores))
+
+
+def by_definition(series):
+    """White's rule in so many words: among cuts of up to half the batches, the least variance of the kept mean."""
+    means = [np.mean(series[i : i + 5]) for i in range(0, len(series) - 4, 5)]
+    scores = [np.var(means[d:]) / (len(means) - d) for d in range(len(means) // 2 + 1)]
+    return scores, mser5_truncation(series) // 5
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=10, max_size=120))
+@settings(deadline=None, max_examples=200)
+def test_mser_is_the_rule_in_so_many_words(values):
+    series = np.array(values)
+    scores, cut = by_definition(series)
+    assert mser5_truncation(series) % 5 == 0
+    assert mser5_truncation(series) <= mser5_limit(len(series)) <= len(series) / 2
+    assert scores[cut] <= min(scores) + 1e-9 * (1 + max(scores))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(-3, 3), st.sampled_from([0.25, 4.0, 1024.0]))
+@settings(deadline=None, max_examples=50)
+def test_mser_knows_no_units(seed, shift, scale):
+    rng = np.random.default_rng(seed)
+    series = rng.exponential(1, 300) + np.linspace(rng.uniform(0, 5), 0, 300).clip(0)
+    assert mser5_truncation(scale * (series + shift)) == mser5_truncation(series)
+
+
+def test_the_limit_of_mser_tells_a_trend_from_a_steady_state():
+    rng = np.random.default_rng(8)
+    assert mser5_truncation(np.arange(997.0)) == mser5_limit(997) == 495
+    steady = [mser5_truncation(rng.exponential(1, 1000)) for _ in range(100)]
+    assert sum(cut == mser5_limit(1000) for cut in steady) <= 5
+
+
+def test_correlation_of_neighbours():
+    assert lag1_correlation(np.full(10, 0.1)) == 0.0
+    assert lag1_correlation(np.tile([1.0, -1.0], 500)) == pytest.approx(-1, abs=0.01)
+    assert lag1_correlation(np.arange(1000.0)) == pytest.approx(1, abs=0.01)
+    assert lag1_correlation(np.random.default_rng(9).normal(size=10_000)) == pytest.approx(0, abs=0.03)
 
 
 def test_mser_without_transient_or_data():
