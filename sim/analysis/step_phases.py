@@ -14,6 +14,7 @@ def phase_bounds_ms(steps: Steps) -> Floats:
 
     No time goes backwards along a row or from one row to the next. The target pass is divided as `time_share` does:
     verification up to its cost without the step's prefill rows, prefill beyond; on the device both are one pass.
+    Raises ValueError where a time is no number.
     """
     decode_ms = np.minimum(steps.target_decode_ms, steps.target_ms)
     parts = (
@@ -26,6 +27,8 @@ def phase_bounds_ms(steps: Steps) -> Floats:
         steps.draft_ms,
     )
     bounds = np.cumsum(np.stack(parts, axis=1), axis=1)
+    if not np.isfinite(bounds).all():
+        raise ValueError("a step takes nan or infinitely many ms")
     # A step's parts are added in another order than the clock does: without this, rounding lets steps overlap.
     bounds[:-1] = np.minimum(bounds[:-1], bounds[1:, :1])
     return np.asarray(bounds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 
 MAX_JOBS = 1024
 EVERY_REPLICATION = sys.maxsize
-WHOLE_RUN_S = (0.0, math.inf)
 
 
 @click.command()
@@ -47,15 +45,16 @@ def run(
     """
     from ..answers.run import run_scenario
     from ..report.files import make_directory, write_run
+    from ..report.timeline_file import write_timeline
     from .progress import progress_on_stderr
+    from .timeline_option import check_timeline
 
     if out == "":
         raise click.BadParameter("the directory has no name", param_hint="--out")
     directory = None if out is None else Path(out)
     if directory is not None:
         make_directory(directory)
-    window_s = _window(timeline, timeline_window)
-    _check_timeline(timeline, scenario, directory)
+    window_s = check_timeline(timeline, timeline_window, scenario, directory)
     with progress_on_stderr() as progress:
         result = run_scenario(
             None if scenario is None else Path(scenario),
@@ -66,46 +65,11 @@ def run(
             keep_tables=EVERY_REPLICATION if directory is not None else int(timeline is not None),
         )
     if timeline is not None:
-        _write_timeline(result, timeline, window_s)
+        written = write_timeline(result, timeline, window_s)
+        print(one_line(f"timeline: {timeline}: {written}"), file=sys.stderr)
     if directory is not None:
         write_run(result, directory)
     return _json(result) if as_json else _screen(result.document)
-
-
-def _window(timeline: str | None, text: str | None) -> tuple[float, float]:
-    """Seconds from FROM:TO; either may be left out."""
-    if text is None:
-        return WHOLE_RUN_S
-    if timeline is None:
-        raise click.BadParameter("there is no --timeline to be cut", param_hint="--timeline-window")
-    first, colon, last = text.partition(":")
-    try:
-        window = (float(first or WHOLE_RUN_S[0]), float(last or WHOLE_RUN_S[1]))
-    except ValueError:
-        window = (math.nan, math.nan)
-    if not (colon and 0 <= window[0] < window[1]):
-        raise click.BadParameter(
-            f"{text!r} is no FROM:TO in seconds with FROM before TO", param_hint="--timeline-window"
-        )
-    return window
-
-
-def _check_timeline(timeline: str | None, scenario: str | None, directory: Path | None) -> None:
-    """Tell what keeps the timeline from being written before the simulation runs."""
-    if timeline is None:
-        return
-    if timeline == "":
-        raise click.BadParameter("the file has no name", param_hint="--timeline")
-    from ..report.timeline_file import check_timeline_file
-
-    own = [] if scenario is None else [Path(scenario)]
-    check_timeline_file(timeline, own if directory is None else [*own, directory / "result.json"])
-
-
-def _write_timeline(result: RunResult, timeline: str, window_s: tuple[float, float]) -> None:
-    from ..report.timeline_file import write_timeline
-
-    print(one_line(f"timeline: {timeline}: {write_timeline(result, timeline, window_s)}"), file=sys.stderr)
 
 
 def _json(result: RunResult) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -33,9 +34,8 @@ MUCH_FOR_A_VIEWER_BYTES = 300e6
 
 @dataclass(slots=True)
 class WrittenTimeline:
-    """What a timeline file holds: processes, steps, requests, and its bytes before compression."""
+    """What a timeline file holds: steps, requests, and its bytes before compression."""
 
-    processes: int = 0
     steps: int = 0
     requests: int = 0
     text_bytes: int = 0
@@ -108,22 +108,12 @@ def _write_text(
     document = result.document
     about = {"specsim_version": document["specsim_version"], "seed": document["seed"], "replication": REPLICATION}
     slice_names = [part["name"] for part in document["scenario"]["workload"]["slices"]]
-    separator = '{"traceEvents":[\n'
-    batch: list[str] = []
-
-    def flush() -> None:
-        nonlocal separator
-        if batch:
-            text = separator + ",\n".join(batch)
-            written.text_bytes += file.write(text)
-            separator = ",\n"
-            batch.clear()
-
-    for event in _events(tables, slice_names, window_s, written):
-        batch.append(event)
-        if len(batch) == EVENTS_AT_ONCE:
-            flush()
-    flush()
+    written.text_bytes += file.write('{"traceEvents":[')
+    lines = _events(tables, slice_names, window_s, written)
+    separator = "\n"
+    while batch := list(islice(lines, EVENTS_AT_ONCE)):
+        written.text_bytes += file.write(separator + ",\n".join(batch))
+        separator = ",\n"
     # After the events: older viewers stop at the first key that they do not know.
     written.text_bytes += file.write(f'\n],"otherData":{json.dumps(about, allow_nan=False)}}}\n')
 
@@ -142,7 +132,7 @@ def _events(
         for replica, steps in enumerate(table.records.steps):
             pid += 1
             chosen = _inside(steps, window_ms)
-            written.processes, written.steps = pid, written.steps + len(chosen)
+            written.steps += len(chosen)
             written.requests += len(requests.chosen(replica))
             yield from events.process(pid, table.name if replicas == 1 else f"{table.name}, replica {replica}")
             yield from events.thread(pid, pid, "steps")

@@ -11,11 +11,12 @@ import json
 from typing import Any
 
 Arguments = dict[str, Any]
+_json = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def begin(name: str, pid: int, tid: int, ms: float, arguments: Arguments | None = None) -> str:
     """A slice opens on a thread."""
-    return f'{{"ph":"B","name":{_text(name)},{_place(pid, tid, ms)}{_with(arguments)}}}'
+    return f'{{"ph":"B","name":{_json(name)},{_place(pid, tid, ms)}{_with(arguments)}}}'
 
 
 def end(pid: int, tid: int, ms: float) -> str:
@@ -25,17 +26,17 @@ def end(pid: int, tid: int, ms: float) -> str:
 
 def instant(name: str, pid: int, tid: int, ms: float, arguments: Arguments | None = None) -> str:
     """A moment on a thread."""
-    return f'{{"ph":"i","s":"t","name":{_text(name)},{_place(pid, tid, ms)}{_with(arguments)}}}'
+    return f'{{"ph":"i","s":"t","name":{_json(name)},{_place(pid, tid, ms)}{_with(arguments)}}}'
 
 
 def process_instant(name: str, pid: int, ms: float, arguments: Arguments | None = None) -> str:
     """A moment of a whole process."""
-    return f'{{"ph":"i","s":"p","name":{_text(name)},{_place(pid, pid, ms)}{_with(arguments)}}}'
+    return f'{{"ph":"i","s":"p","name":{_json(name)},{_place(pid, pid, ms)}{_with(arguments)}}}'
 
 
 def counter(name: str, pid: int, ms: float, series: Arguments) -> str:
     """New values of a counter track; they hold until the next ones. A track is called `name key` where it is shown."""
-    return f'{{"ph":"C","name":{_text(name)},{_place(pid, pid, ms)}{_with(series)}}}'
+    return f'{{"ph":"C","name":{_json(name)},{_place(pid, pid, ms)}{_with(series)}}}'
 
 
 def process(pid: int, name: str) -> list[str]:
@@ -63,8 +64,4 @@ def _place(pid: int, tid: int, ms: float) -> str:
 def _with(arguments: Arguments | None) -> str:
     if not arguments:
         return ""
-    return f',"args":{json.dumps(arguments, allow_nan=False, separators=(",", ":"))}'
-
-
-def _text(name: str) -> str:
-    return json.dumps(name)
+    return f',"args":{_json(arguments)}'
