@@ -23,8 +23,14 @@ def check_timeline(file: str | None, window: str | None, scenario: str | None, o
         raise _problem("--timeline", "the file has no name", "--timeline makes a file or replaces one", "name it")
     seconds = WHOLE_RUN_S if window is None else _seconds(window)
     own = [] if scenario is None else [Path(scenario)]
-    check_timeline_file(file, own if out is None else [*own, out / "result.json"])
+    check_timeline_file(file, own if out is None else [*own, *_files_of(out, Path(file).name)])
     return seconds
+
+
+def _files_of(out: Path, name: str) -> list[Path]:
+    """The files in DIR that `--out` writes or removes, of the tables only the one of this name."""
+    is_table = name.startswith(("requests-", "steps-")) and name.endswith(".csv")
+    return [out / "result.json", *([out / name] if is_table else [])]
 
 
 def _seconds(window: str) -> tuple[float, float]:

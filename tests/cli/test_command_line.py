@@ -104,6 +104,7 @@ def test_records_are_kept_only_where_they_are_written(stand_in, tmp_path):
         (["--timeline", "FOLDER"], ":1:1: --timeline: is no regular file, "),
         (["--timeline", "FOLDER/none/t.json"], ":1:1: --timeline: cannot be written (No such file or directory), "),
         (["--timeline", "FOLDER/result.json", "--out", "FOLDER"], "--timeline: is a file that the run reads or writes"),
+        (["--timeline", "FOLDER/steps-a.csv", "--out", "FOLDER"], "--timeline: is a file that the run reads or writes"),
         (["FOLDER/a.yaml", "--timeline", "FOLDER/a.yaml"], "--timeline: is a file that the run reads or writes itself"),
         (["--timeline-window", "1:2"], "--timeline-window: there is no --timeline, "),
         *(
