@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..acceptance.build import build_runs, no_acceptance
@@ -27,12 +27,15 @@ from .plan import ArmPlan, RunPlan
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker needs to run any replication of a scenario: plain data."""
+    """What a worker needs to run any replication of a scenario: plain data.
+
+    kept_replications: those before this one bring their records along.
+    """
 
     scenario: Scenario
     base_dir: Path
     plan: RunPlan
-    keep_records: bool
+    kept_replications: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class ArmReplication:
     measured_depth: int | None
     missed_graphs: MissedGraphs | None
     draft_lengths: DraftLengths | None
-    requests: Requests | None
-    records: Records | None
+    requests: Requests | None = None
+    records: Records | None = None
 
 
 def run_replication(task: Task, replication: int, problem_at: ProblemAt = without_position) -> list[ArmReplication]:
@@ -75,7 +78,10 @@ def run_replication(task: Task, replication: int, problem_at: ProblemAt = withou
         records = simulate(requests, runs, arm.settings, arm.costs)
         if index == 0:
             first_kept, steady = _warm_up(task.scenario, records)
-        results.append(_measured(task, arm, requests, runs, records, first_kept, steady))
+        measured = _measured(task, arm, requests, runs, records, first_kept, steady)
+        if replication < task.kept_replications:
+            measured = replace(measured, requests=requests, records=records)
+        results.append(measured)
     return results
 
 
@@ -146,8 +152,6 @@ def _measured(
         measured_depth=runs.measured_depth,
         missed_graphs=missed_graphs(records, arm.drafts + 1) if arm.capture_unit else None,
         draft_lengths=draft_lengths(records, arm.drafts) if arm.settings.varies else None,
-        requests=requests if task.keep_records else None,
-        records=records if task.keep_records else None,
     )
 
 

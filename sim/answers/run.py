@@ -55,11 +55,12 @@ def run_scenario(
     strict: bool = False,
     progress: Progress | None = None,
     *,
-    keep_tables: bool = False,
+    keep_tables: int = 0,
 ) -> RunResult:
     """Run a scenario file (None: the quickstart) with `--set` overrides.
 
     jobs: worker processes over replications; the result is the same for any number. progress(done, total, label).
+    keep_tables: replications, from the first one on, whose tables come with the result.
     Raises InputError for mistakes in the input, OutsideCalibrationError if `strict` and any step was extrapolated.
     """
     loaded = load_scenario(path, sets)

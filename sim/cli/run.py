@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..answers.run import RunResult
 
 MAX_JOBS = 1024
+EVERY_REPLICATION = sys.maxsize
 
 
 @click.command()
@@ -21,22 +22,39 @@ MAX_JOBS = 1024
 @click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Override a key of the scenario; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 @click.option("--out", metavar="DIR", help="Write result.json, requests and steps (CSV) into DIR.")
+@click.option("--timeline", metavar="FILE", help="Write the first replication as a trace for ui.perfetto.dev.")
+@click.option("--timeline-window", metavar="FROM:TO", help="Only this part of it, in seconds.")
 @click.option("--strict", is_flag=True, help="Refuse to leave the calibrated range (exit 3).")
 @click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
-def run(scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | None, strict: bool, jobs: int) -> str:
+def run(
+    scenario: str | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    out: str | None,
+    timeline: str | None,
+    timeline_window: str | None,
+    strict: bool,
+    jobs: int,
+) -> str:
     """Compare serving with and without speculation on the same requests.
 
     SCENARIO is a file, the result.json of an earlier run, or the name of a shipped scenario; without it: quickstart.
+
+    A timeline is Chrome trace JSON, compressed if FILE ends in .gz: the first replication of every arm and replica with
+    its steps by phase, its requests, and counters of the queue, the batch and the KV blocks.
     """
     from ..answers.run import run_scenario
     from ..report.files import make_directory, write_run
+    from ..report.timeline_file import write_timeline
     from .progress import progress_on_stderr
+    from .timeline_option import check_timeline
 
     if out == "":
         raise click.BadParameter("the directory has no name", param_hint="--out")
     directory = None if out is None else Path(out)
     if directory is not None:
         make_directory(directory)
+    window_s = check_timeline(timeline, timeline_window, scenario, directory)
     with progress_on_stderr() as progress:
         result = run_scenario(
             None if scenario is None else Path(scenario),
@@ -44,8 +62,11 @@ def run(scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | N
             jobs,
             strict,
             progress,
-            keep_tables=directory is not None,
+            keep_tables=EVERY_REPLICATION if directory is not None else int(timeline is not None),
         )
+    if timeline is not None:
+        written = write_timeline(result, timeline, window_s)
+        print(one_line(f"timeline: {timeline}: {written}"), file=sys.stderr)
     if directory is not None:
         write_run(result, directory)
     return _json(result) if as_json else _screen(result.document)

@@ -76,6 +76,63 @@ def test_an_impossible_out_is_told_before_the_simulation_runs(stand_in, capsys, 
     assert "taken:1:1: --out: is a file, " in err
 
 
+def test_a_timeline_is_written_beside_the_files_and_the_answer(stand_in, capsys, tmp_path):
+    stand_in.document |= {"scenario": {"workload": {"slices": []}}, "specsim_version": "1"}
+    out, timeline = tmp_path / "run", tmp_path / "run" / "timeline.json"
+    assert main(["run", "--json", "--out", str(out), "--timeline", str(timeline)]) == 0
+    answer, told = capsys.readouterr()
+    assert {path.name: path.read_text("utf-8") for path in out.iterdir()}.pop("result.json") == answer
+    assert json.loads(timeline.read_text("utf-8"))["traceEvents"] == []
+    assert told.splitlines()[0].startswith(f"timeline: {timeline}: 0 steps, 0 requests, ")
+
+
+def test_records_are_kept_only_where_they_are_written(stand_in, tmp_path):
+    stand_in.document |= {"scenario": {"workload": {"slices": []}}, "specsim_version": "1"}
+    kept = {}
+    for options in ((), ("--timeline", "t.json"), ("--out", "run"), ("--out", "run", "--timeline", "t.json")):
+        paths = [one if one.startswith("--") else str(tmp_path / one) for one in options]
+        assert main(["run", "--json", *paths]) == 0
+        kept[options[::2]] = stand_in.keep_tables
+    every = sys.maxsize
+    assert list(kept.values()) == [0, 1, every, every]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--timeline", ""], "--timeline: the file has no name, "),
+        (["--timeline", "FOLDER"], ":1:1: --timeline: is no regular file, "),
+        (["--timeline", "FOLDER/none/t.json"], ":1:1: --timeline: cannot be written (No such file or directory), "),
+        (["--timeline", "FOLDER/result.json", "--out", "FOLDER"], "--timeline: is a file that the run reads or writes"),
+        (["--timeline", "FOLDER/steps-a.csv", "--out", "FOLDER"], "--timeline: is a file that the run reads or writes"),
+        (["FOLDER/a.yaml", "--timeline", "FOLDER/a.yaml"], "--timeline: is a file that the run reads or writes itself"),
+        (["--timeline-window", "1:2"], "--timeline-window: there is no --timeline, "),
+        *(
+            (["--timeline", "FOLDER/t.json", "--timeline-window", text], "--timeline-window: '")
+            for text in ("2:1", "1", "1:1", "-1:2", "a:2", "nan:2", "inf:", "1:2:3", "")
+        ),
+    ],
+)
+def test_an_impossible_timeline_is_told_before_the_simulation_runs(stand_in, capsys, tmp_path, options, says):
+    (tmp_path / "a.yaml").touch()
+    assert main(["run", "--json", *(one.replace("FOLDER", str(tmp_path)) for one in options)]) == 2
+    out, err = capsys.readouterr()
+    assert (out, stand_in.arguments, err.count("\n")) == ("", None, 1)
+    assert says in err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.yaml"]
+
+
+@pytest.mark.parametrize(("text", "window"), [("1:2.5", (1, 2.5)), (":2", (0, 2)), ("3:", (3, float("inf")))])
+def test_the_window_is_in_seconds(stand_in, monkeypatch, tmp_path, text, window):
+    from sim.report import timeline_file
+
+    asked = []
+    monkeypatch.setattr(timeline_file, "write_timeline", lambda *arguments: asked.append(arguments[1:]))
+    path = str(tmp_path / "t.json")
+    assert main(["run", "--json", "--timeline", path, "--timeline-window", text]) == 0
+    assert asked == [(path, window)]
+
+
 @pytest.mark.parametrize(
     ("error", "code", "lines"),
     [
@@ -140,7 +197,7 @@ def test_help_names_the_commands(capsys, line):
 def test_help_of_run_names_every_option(capsys):
     assert main(["run", "--help"]) == 0
     out = capsys.readouterr().out
-    for option in ("[SCENARIO]", "--set PATH=VALUE", "--json", "--out DIR", "--strict", "--jobs"):
+    for option in ("[SCENARIO]", "--set PATH=VALUE", "--json", "--out DIR", "--timeline FILE", "--strict", "--jobs"):
         assert option in out
 
 
