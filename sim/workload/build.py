@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..formats.text_file import MAX_BYTES
 from ..inputs.errors import InputError
-from ..inputs.scenario import Closed, Empirical, Length, Slice, TraceArrivals, Workload
+from ..inputs.scenario import Closed, Empirical, Length, Poisson, Slice, TraceArrivals, Workload
 from ..inputs.source import file_defect
 from .arrivals import arrival_times_ms
 from .lengths import sample_lengths
@@ -38,10 +38,17 @@ def build_requests(
     _check_length_files(workload, base_dir, problem)
     arrivals = workload.arrivals
     if isinstance(arrivals, TraceArrivals):
-        trace = trace_rows(arrivals, workload.requests, base_dir, problem)
+        trace = trace_rows(arrivals, workload.requests, base_dir, seed, replication, problem)
         slice_index = _draw_slices(workload.slices, len(trace), seed, replication)
-        arrival_ms, prompt_tokens, output_tokens = trace.arrival_ms, trace.prompt_tokens, trace.output_tokens
+        if trace.arrival_ms is None:
+            poisson = Poisson(kind="poisson", rate=arrivals.rate or 1.0)
+            arrival_ms = arrival_times_ms(poisson, len(trace), generator(seed, replication, Stream.ARRIVALS))
+        else:
+            arrival_ms = trace.arrival_ms
+        prompt_tokens, output_tokens = trace.prompt_tokens, trace.output_tokens
+        hashes = trace.hash_offsets, trace.hash_ids, trace.hash_block_tokens
     else:
+        hashes = None, None, None
         assert workload.requests is not None  # the scenario's checks see to it, and to the lengths below
         count = workload.requests
         slice_index = _draw_slices(workload.slices, count, seed, replication)
@@ -62,6 +69,7 @@ def build_requests(
         np.minimum(hits, prompt_tokens - 1),  # an engine computes at least the last prompt token
         closed.concurrency if closed else None,
         closed.think_time_s * 1000 if closed else 0.0,
+        *hashes,
     )
 
 

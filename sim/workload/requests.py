@@ -14,6 +14,7 @@ class Requests:
 
     Open traffic (`concurrency` None): request i arrives at `arrival_ms[i]`, non-decreasing. Closed traffic: the first
     `concurrency` requests arrive at 0, each later one `think_time_ms` after an earlier one ended; `arrival_ms` is 0.
+    hash_offsets, hash_ids, hash_block_tokens: block hashes of the prompts, as in `TraceColumns`; None without them.
     """
 
     arrival_ms: NDArray[np.float64]
@@ -23,6 +24,9 @@ class Requests:
     prefix_hit_tokens: NDArray[np.int64]
     concurrency: int | None = None
     think_time_ms: float = 0.0
+    hash_offsets: NDArray[np.int64] | None = None
+    hash_ids: NDArray[np.int64] | None = None
+    hash_block_tokens: int | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
