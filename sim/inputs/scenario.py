@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from .calibration import InlineAffine
 from .numbers import (
+    MAX_DURATION_S,
     MAX_TOKENS,
     Count,
     DraftLength,
@@ -219,9 +220,13 @@ class Slice(Section):
 
 
 class Workload(Section):
-    """Who asks, when, and how much: arrivals and slices. `requests` may be left out for a trace (all its rows)."""
+    """Who asks, when, and how much: arrivals and slices.
+
+    Either `requests`, or `duration_s`: all that are sent in [0, duration_s). A trace may have neither (all its rows).
+    """
 
     requests: Count | None = None
+    duration_s: Annotated[Positive, Field(le=MAX_DURATION_S)] | None = None
     arrivals: Arrivals
     slices: Annotated[list[Slice], Field(min_length=1, max_length=1000)]
 

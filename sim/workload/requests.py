@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ class Requests:
 
     Open traffic (`concurrency` None): request i arrives at `arrival_ms[i]`, non-decreasing. Closed traffic: the first
     `concurrency` requests arrive at 0, each later one `think_time_ms` after an earlier one ended; `arrival_ms` is 0.
+    send_until_ms: closed traffic sends no request from then on, so that some may never be sent.
     hash_offsets, hash_ids, hash_block_tokens: block hashes of the prompts, as in `TraceColumns`; None without them.
     """
 
@@ -27,6 +28,12 @@ class Requests:
     hash_offsets: NDArray[np.int64] | None = None
     hash_ids: NDArray[np.int64] | None = None
     hash_block_tokens: int | None = None
+    send_until_ms: float | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
+
+    def first(self, count: int) -> Requests:
+        """The first `count` of them. Closed traffic has no block hashes, so none are cut."""
+        columns = ("arrival_ms", "prompt_tokens", "output_tokens", "slice_index", "prefix_hit_tokens")
+        return replace(self, **{name: getattr(self, name)[:count] for name in columns})
