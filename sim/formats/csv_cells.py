@@ -54,9 +54,13 @@ class CsvCells:
 
     def column(self, line: str, name: str) -> int:
         """Where a cell stands in its line, from 1."""
-        at = self._at[name]
-        fields = line.split(self._delimiter)
-        return len(self._delimiter.join(fields[:at])) + (2 if at else 1)
+        before, quoted = self._at[name], False
+        for index, char in enumerate(line):
+            quoted ^= char == '"'
+            before -= char == self._delimiter and not quoted
+            if before == 0:
+                return index + 2 if self._at[name] else 1
+        return 1
 
     def _fields(self, line: str) -> list[str] | str:
         """The fields, or what is wrong with the quotes."""

@@ -26,10 +26,10 @@ def is_json_object(line: str) -> bool:
     return line.lstrip().startswith("{")
 
 
-def json_keys(line: str) -> list[str]:
-    """The keys of the object in a line, nested ones as `outer.inner`; none where it cannot be read."""
+def json_keys(line: str) -> list[str] | None:
+    """The keys of the object in a line, nested ones as `outer.inner`; None where it cannot be read."""
     value = _parsed(line)
-    return list(_nested_keys(value, _DEEPEST)) if isinstance(value, dict) else []
+    return list(_nested_keys(value, _DEEPEST)) if isinstance(value, dict) else None
 
 
 def _nested_keys(value: dict[str, Any], depth: int) -> Iterator[str]:

@@ -59,12 +59,15 @@ def _parse_once(
     lines = read_lines(path)
     if not lines:
         rule = "a trace has at least one request"
-        raise InputError([Problem(str(path), 1, 1, "file", "the file is empty", rule, "use another file")])
+        raise InputError([Problem(str(path), 1, 1, "header", "the file is empty", rule, "use another file")])
     as_json = trace_format in (*JSON_FORMATS, "jsonl") if trace_format != AUTO else is_json_object(lines[0])
     known = json_keys(lines[0]) if as_json else header_fields(lines[0])
-    if columns is None and trace_format == AUTO:
-        trace_format = _detected(path, lines[0], known, as_json)
-    names = _present(path, columns or FORMATS[trace_format], known, as_json, trace_format)
+    if known is None:  # reading the first line says how it is broken
+        names = columns or JSON_FORMATS["mooncake"]
+    else:
+        if columns is None and trace_format == AUTO:
+            trace_format = _detected(path, lines[0], known, as_json)
+        names = _present(path, columns or FORMATS[trace_format], known, as_json, trace_format)
     wanted = [name for name in _roles(names).values() if name]
     return read_table(path, lines, (JsonCells if as_json else CsvCells)(str(path), lines, wanted), names)
 
@@ -88,8 +91,6 @@ def _present(
     path: Path, names: TraceColumnMap, known: Sequence[str], as_json: bool, trace_format: str
 ) -> TraceColumnMap:
     """The names that the file has; optional ones of a known format may be absent, all others are mistakes."""
-    if as_json and not known:
-        return names  # the first line is broken: reading it says how
     roles = _roles(names)
     absent = {role: name for role, name in roles.items() if name and name not in known}
     missing = {role: name for role, name in absent.items() if trace_format not in FORMATS or name not in OPTIONAL}

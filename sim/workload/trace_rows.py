@@ -75,7 +75,7 @@ def trace_warnings(workload: Workload, base_dir: Path, problem: ProblemAt = with
     if times is None or tick_ms is None:
         return []
     return [
-        f"the clock of {arrivals.path} ticks every {tick_ms / 1000:.4g} s and {np.mean(np.diff(times) == 0):.0%} of its "
+        f"the clock of {arrivals.path} ticks every {tick_ms / 1000:.4g} s, {np.mean(np.diff(times) == 0):.0%} of its "
         "gaps are 0: each burst is spread over its tick by chance (`spread_bursts: false` keeps the recorded times)"
     ]
 
