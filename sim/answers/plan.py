@@ -16,6 +16,7 @@ from ..inputs.calibration import RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
 from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Slice
+from ..workload.trace_rows import trace_warnings
 from .limits import ArmLimits, arm_limits
 
 Assumed = dict[str, float | int]
@@ -77,9 +78,10 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
         raise InputError(dict.fromkeys(problems))
     plans = tuple(_arm_plan(arm, one) for arm, one in zip(arms, limits, strict=True))
     of_arm = _assumed_by_arms(arms, limits)
+    of_trace = trace_warnings(loaded.scenario.workload, loaded.base_dir.resolve(), loaded.problem)
     return RunPlan(
         arms=plans,
-        warnings=tuple(dict.fromkeys(_warnings(arms, limits, of_arm))),
+        warnings=tuple(dict.fromkeys([*_warnings(arms, limits, of_arm), *of_trace])),
         assumed=limits[0].assumed,
         of_arm=of_arm,
     )

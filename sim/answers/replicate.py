@@ -22,6 +22,7 @@ from ..inputs.scenario import Gamma, Poisson, Scenario, Slice, TraceArrivals
 from ..workload.build import build_requests
 from ..workload.problem_at import ProblemAt, without_position
 from ..workload.requests import Requests
+from .closed_duration import first_length, longer_list
 from .plan import ArmPlan, RunPlan
 
 
@@ -69,13 +70,20 @@ class ArmReplication:
 def run_replication(task: Task, replication: int, problem_at: ProblemAt = without_position) -> list[ArmReplication]:
     """All arms on the same requests. The warm-up is the baseline's, so that every arm is judged on the same ones."""
     shared = tuple(task.scenario.workload.slices)
-    common = _requests(task, shared, replication, problem_at)
+    common = _requests(task, shared, replication, problem_at, first_length(task.scenario.workload))
     first_kept, steady = 0, True
     results = []
     for index, arm in enumerate(task.plan.arms):
-        requests = common if _same_lengths(arm.slices, shared) else _requests(task, arm.slices, replication, problem_at)
-        runs = _acceptance(task, arm, requests, replication)
-        records = simulate(requests, runs, arm.settings, arm.costs)
+        slices = shared if _same_lengths(arm.slices, shared) else arm.slices
+        listed = common if slices is shared else _requests(task, slices, replication, problem_at, len(common))
+        while True:
+            runs = _acceptance(task, arm, listed, replication)
+            records = simulate(listed, runs, arm.settings, arm.costs)
+            longer = longer_list(listed, records, problem_at)
+            if longer is None:
+                break
+            listed = _requests(task, slices, replication, problem_at, longer)
+        requests = listed if len(records.requests) == len(listed) else listed.first(len(records.requests))
         if index == 0:
             first_kept, steady = _warm_up(task.scenario, records)
         measured = _measured(task, arm, requests, runs, records, first_kept, steady)
@@ -85,8 +93,13 @@ def run_replication(task: Task, replication: int, problem_at: ProblemAt = withou
     return results
 
 
-def _requests(task: Task, slices: tuple[Slice, ...], replication: int, problem_at: ProblemAt) -> Requests:
+def _requests(
+    task: Task, slices: tuple[Slice, ...], replication: int, problem_at: ProblemAt, count: int | None
+) -> Requests:
+    """count: how many, where the scenario does not say it (`closed_duration`)."""
     workload = task.scenario.workload.model_copy(update={"slices": list(slices)})
+    if first_length(workload) is not None:
+        workload = workload.model_copy(update={"requests": count})
     return build_requests(workload, task.base_dir, task.scenario.run.seed, replication, problem_at)
 
 

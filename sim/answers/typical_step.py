@@ -10,7 +10,7 @@ import numpy as np
 from ..acceptance.build import build_runs
 from ..acceptance.runs import AcceptanceRuns
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import Gamma, Poisson, Scenario
+from ..inputs.scenario import Gamma, Poisson, Scenario, TraceArrivals
 from ..workload.build import build_requests
 from ..workload.requests import Requests
 from .marginal import round_ms
@@ -29,10 +29,12 @@ class Guess(NamedTuple):
 
 
 def sampled_requests(loaded: LoadedScenario, arm: ArmPlan) -> Requests:
-    """The first requests of an arm's first replication. Raises InputError as the run would."""
+    """The first requests of an arm's first replication; all of a trace. Raises InputError as the run would."""
     workload = loaded.scenario.workload
-    count = min(workload.requests or MOST_REQUESTS, MOST_REQUESTS)
-    sample = workload.model_copy(update={"requests": count, "slices": list(arm.slices)})
+    sample = workload.model_copy(update={"slices": list(arm.slices)})
+    if not isinstance(workload.arrivals, TraceArrivals):
+        count = min(workload.requests or MOST_REQUESTS, MOST_REQUESTS)
+        sample = sample.model_copy(update={"requests": count, "duration_s": None})
     return build_requests(sample, loaded.base_dir.resolve(), loaded.scenario.run.seed, 0, loaded.problem)
 
 

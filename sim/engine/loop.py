@@ -205,6 +205,8 @@ def simulate(
 ) -> Records:
     """Run all requests to their end and return what was recorded. The same arguments give the same records.
 
+    Closed traffic with `send_until_ms` may end before the list does: the records are those of the requests sent.
+
     settle=False schedules every row of every step one by one, much slower and with the same outcome.
     """
     env = simpy.Environment()
@@ -239,7 +241,7 @@ def simulate(
     env.run()
     return Records(
         steps=[replica.step_log.steps() for replica in replicas],
-        requests=log.records(),
+        requests=log.records(traffic.sent()),
         segments=segments.segments(),
         counts=rounds.counts(sum(replica.core.committed_by_rounds for replica in replicas)),
         async_delivery=settings.async_scheduling,

@@ -156,9 +156,8 @@ class RequestLog:
         """A request that can never fit was refused."""
         self._failed.append(request)
 
-    def records(self) -> RequestRecords:
-        """The columns, in the order of the workload."""
-        requests = len(self.arrival_ms)
+    def records(self, requests: int) -> RequestRecords:
+        """The columns of the first so many requests, in the order of the workload; the others were not sent."""
         table = np.zeros((len(_FINISHED_COLUMNS), requests), dtype=np.int64)
         table[_NO_STEP_COLUMNS, :] = -1
         own_prefill_ms = np.zeros(requests)
@@ -169,9 +168,9 @@ class RequestLog:
         status = np.full(requests, int(Status.COMPLETED), dtype=np.int64)
         status[self._failed] = int(Status.FAILED)
         return RequestRecords(
-            arrival_ms=np.array(self.arrival_ms),
+            arrival_ms=np.array(self.arrival_ms[:requests]),
             status=status,
-            replica=np.array(self.replica, dtype=np.int64),
+            replica=np.array(self.replica[:requests], dtype=np.int64),
             own_prefill_ms=own_prefill_ms,
             **dict(zip(_FINISHED_COLUMNS, table, strict=True)),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -59,18 +60,26 @@ class OpenTraffic:
                 yield self._env.timeout(arrival_ms - self._env.now)
             self._router.submit(request, min(arrival_ms, self._env.now))
 
+    def sent(self) -> int:
+        """How many requests were sent: all of them, in the end."""
+        return len(self._arrival_ms)
+
     def ended(self, row: Row, delivered_ms: float) -> None:
         """Nobody waits for an answer before asking."""
 
 
 class ClosedTraffic:
-    """A fixed number of users, each sending its next request some think time after its last answer was complete."""
+    """A fixed number of users, each sending its next request some think time after its last answer was complete.
+
+    Nobody sends after `send_until_ms`.
+    """
 
     def __init__(self, env: simpy.Environment, requests: Requests, router: Router) -> None:
         self._env = env
         self._total = len(requests)
         self._concurrency = requests.concurrency or self._total
         self._think_time_ms = requests.think_time_ms
+        self._send_until_ms = math.inf if requests.send_until_ms is None else requests.send_until_ms
         self._router = router
         self._next = 0
 
@@ -81,11 +90,15 @@ class ClosedTraffic:
 
     def _send(self, arrival_ms: float) -> None:
         """Send one user's next request; one that is refused is followed by another at once."""
-        while self._next < self._total:
+        while self._next < self._total and arrival_ms < self._send_until_ms:
             request = self._next
             self._next += 1
             if self._router.submit(request, arrival_ms):
                 return
+
+    def sent(self) -> int:
+        """How many requests were sent, the first ones of the list."""
+        return self._next
 
     def ended(self, row: Row, delivered_ms: float) -> None:
         """A user has its answer and starts to think."""

@@ -10,7 +10,6 @@ Model = type[BaseModel]
 
 # Words of the engines that this version refuses, and what to do instead. Keys carry no list indices.
 NOT_SUPPORTED_YET = {
-    "workload.duration_s": "give `requests` instead",
     "workload.slices.acceptance.kind=ngram": "use per_position, fitted on the log of an n-gram drafter",
     "workload.slices.acceptance.kind=replay": "use per_position with the log's conditional rates",
     "workload.slices.acceptance.kind=named": "write the profile out as per_position",

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 MAX_REQUESTS = 10_000_000
+MAX_DURATION_S = 1e8
 MAX_SPECULATIVE_TOKENS = 64
 MAX_TOKENS = 10_000_000
 _EXPONENT = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")

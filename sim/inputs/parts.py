@@ -31,13 +31,15 @@ class Parts:
     """Validated parts of a scenario; None where a part is absent or has mistakes of its own.
 
     slices: the valid ones by their place in the list. all_slices: every one is valid. kind: of the arrivals, if known.
-    requests: a whole number, or None. requests_given: the key is there, whatever its value.
+    requests, duration_s: above 0, or None. requests_given, duration_given: the key is there, whatever its value.
     """
 
     kind: str | None
     arrivals: AtOnce | Closed | Poisson | Gamma | TraceArrivals | None
     requests: int | None
     requests_given: bool
+    duration_s: float | None
+    duration_given: bool
     slices: Mapping[int, Slice]
     all_slices: bool
     speculation: Speculation | None
@@ -61,12 +63,14 @@ def parts_of(data: Mapping[str, Any]) -> Parts:
     raw_slices = workload.get("slices")
     raw_slices = raw_slices if isinstance(raw_slices, list) else []
     slices = {place: part for place, raw in enumerate(raw_slices) if (part := _valid(_SLICE, raw)) is not None}
-    requests = workload.get("requests")
+    requests, duration = workload.get("requests"), workload.get("duration_s")
     return Parts(
         kind=kind,
         arrivals=_valid(_ARRIVALS[kind], arrivals) if kind else None,
         requests=int(requests) if isinstance(requests, int | float) and 0 < requests < 1e9 else None,
         requests_given=requests is not None,
+        duration_s=float(duration) if isinstance(duration, int | float) and 0 < duration < 1e9 else None,
+        duration_given=duration is not None,
         slices=slices,
         all_slices=bool(raw_slices) and len(slices) == len(raw_slices),
         speculation=_valid(_SPECULATION, data.get("speculation")),

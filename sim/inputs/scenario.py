@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from .calibration import InlineAffine
 from .numbers import (
+    MAX_DURATION_S,
     MAX_TOKENS,
     Count,
     DraftLength,
@@ -86,14 +87,35 @@ class Gamma(Section):
     cv: Positive
 
 
+class TraceColumnMap(Section):
+    """What the columns of a trace (CSV), or its keys (JSON lines, `usage.prompt_tokens` for nested ones), are called.
+
+    `arrival_unit` left out: dates, or numbers in seconds. `hash_ids`: lists of block hashes of `hash_block_tokens`.
+    """
+
+    arrival: Text | None = None
+    prompt_tokens: Text
+    output_tokens: Text
+    arrival_unit: Literal["date", "s", "ms", "us", "ns"] | None = None
+    hash_ids: Text | None = None
+    hash_block_tokens: Tokens | None = None
+
+
 class TraceArrivals(Section):
-    """Arrivals and lengths from a recorded trace; `scale` 5 is five times the rate, `window_s` cuts [from, to)."""
+    """Arrivals and lengths from a recorded trace; `scale` 5 is five times the rate, `window_s` cuts [from, to).
+
+    `columns`: for traces of no known format. `rate`: Poisson arrivals instead of the recorded ones, which a trace of
+    lengths alone does not have. `spread_bursts`: bursts of a coarse clock are spread over its ticks.
+    """
 
     kind: Literal["trace"]
     path: Text
-    format: Literal["auto", "azure"] = "auto"
+    format: Literal["auto", "azure", "vidur", "mooncake", "csv", "jsonl"] = "auto"
+    columns: TraceColumnMap | None = None
     scale: Positive = 1.0
     window_s: Annotated[list[NonNegative], Field(min_length=2, max_length=2)] | None = None
+    rate: Positive | None = None
+    spread_bursts: Flag = True
 
 
 Arrivals = Annotated[AtOnce | Closed | Poisson | Gamma | TraceArrivals, Field(discriminator="kind")]
@@ -204,9 +226,13 @@ class Slice(Section):
 
 
 class Workload(Section):
-    """Who asks, when, and how much: arrivals and slices. `requests` may be left out for a trace (all its rows)."""
+    """Who asks, when, and how much: arrivals and slices.
+
+    Either `requests`, or `duration_s`: all that are sent in [0, duration_s). A trace may have neither (all its rows).
+    """
 
     requests: Count | None = None
+    duration_s: Annotated[Positive, Field(le=MAX_DURATION_S)] | None = None
     arrivals: Arrivals
     slices: Annotated[list[Slice], Field(min_length=1, max_length=1000)]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .numbers import MAX_TOKENS
+from .numbers import MAX_DURATION_S, MAX_REQUESTS, MAX_TOKENS
 from .parts import Parts
-from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Slice, TraceArrivals, Uniform
+from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Slice, Uniform
 from .source import Finding
+from .trace_checks import trace_findings
 
 MAX_OUTPUT_TOKENS = 4_000_000_000  # of a replication: acceptance takes a byte for each
-MAX_DURATION_S = 1e8
 SHARE_TOLERANCE = 1e-6
 Z90 = 1.2815515655446004  # the 90th percentile of the standard normal distribution
 MAX_P90_OVER_MEDIAN = 1000.0
@@ -22,7 +22,7 @@ def workload_findings(parts: Parts) -> Iterator[Finding]:
     yield from _shares(parts)
     yield from _names(parts)
     yield from _requests(parts)
-    yield from _window(parts)
+    yield from trace_findings(parts)
     for place, part in parts.slices.items():
         path = f"workload.slices.{place}"
         yield from _lengths_and_trace(path, part, parts.kind)
@@ -52,16 +52,16 @@ def _names(parts: Parts) -> Iterator[Finding]:
 
 
 def _requests(parts: Parts) -> Iterator[Finding]:
-    if parts.kind not in (None, "trace") and not parts.requests_given:
-        rule = f"{parts.kind} arrivals have no end of their own"
-        yield Finding("workload.requests", "is missing", rule, "add `requests: …`")
-
-
-def _window(parts: Parts) -> Iterator[Finding]:
-    window = parts.arrivals.window_s if isinstance(parts.arrivals, TraceArrivals) else None
-    if window and window[0] >= window[1]:
-        what = f"from {window[0]:g} to {window[1]:g} holds nothing"
-        yield Finding("workload.arrivals.window_s", what, "a window is [from, to)", "give the smaller time first")
+    """How much is sent: exactly one of `requests` and `duration_s`, a trace may have neither."""
+    if parts.requests_given and parts.duration_given:
+        what, remedy = "is given beside requests", "remove one of them"
+        yield Finding("workload.duration_s", what, "one of them says when the workload ends", remedy)
+    elif parts.kind == "at_once" and parts.duration_given:
+        rule = "at_once arrivals all come at time 0"
+        yield Finding("workload.duration_s", "says nothing here", rule, "give `requests` instead")
+    elif parts.kind not in (None, "trace") and not (parts.requests_given or parts.duration_given):
+        remedy = "add `requests: …`" if parts.kind == "at_once" else "add `requests: …` or `duration_s: …`"
+        yield Finding("workload.requests", "is missing", f"{parts.kind} arrivals have no end of their own", remedy)
 
 
 def _lengths_and_trace(path: str, part: Slice, kind: str | None) -> Iterator[Finding]:
@@ -105,14 +105,22 @@ def _mean(length: Length | None) -> float:
 
 def _size(parts: Parts) -> Iterator[Finding]:
     """A run that no machine could hold, or whose clock would run out of digits."""
-    if parts.requests is None:
-        return
-    mean = math.fsum(part.share * _mean(part.output_tokens) for part in parts.slices.values())
-    if parts.all_slices and parts.requests * mean > MAX_OUTPUT_TOKENS:
-        what = f"about {parts.requests * mean:.3g} output tokens"
-        rule = f"a replication holds at most {MAX_OUTPUT_TOKENS:.0e}"
-        yield Finding("workload.requests", what, rule, "ask for fewer requests or shorter outputs")
     rate = parts.arrivals.rate if isinstance(parts.arrivals, Poisson | Gamma) else None
-    if rate is not None and parts.requests / rate > MAX_DURATION_S:
-        what = f"{parts.requests} requests at {rate:g} per second take {parts.requests / rate:.3g} s"
+    requests = parts.requests
+    if requests is None and rate is not None and parts.duration_s is not None:
+        requests = math.ceil(min(rate * parts.duration_s, 1e300))
+        if requests > MAX_REQUESTS:
+            what = f"about {requests:.3g} requests arrive in that time"
+            yield Finding("workload.duration_s", what, f"at most {MAX_REQUESTS}", "give a shorter time or a lower rate")
+            return
+    if requests is None:
+        return
+    field = "workload.requests" if parts.requests_given else "workload.duration_s"
+    mean = math.fsum(part.share * _mean(part.output_tokens) for part in parts.slices.values())
+    if parts.all_slices and requests * mean > MAX_OUTPUT_TOKENS:
+        what = f"about {requests * mean:.3g} output tokens"
+        rule = f"a replication holds at most {MAX_OUTPUT_TOKENS:.0e}"
+        yield Finding(field, what, rule, "ask for fewer requests or shorter outputs")
+    if rate is not None and requests / rate > MAX_DURATION_S:
+        what = f"{requests} requests at {rate:g} per second take {requests / rate:.3g} s"
         yield Finding("workload.arrivals.rate", what, f"at most {MAX_DURATION_S:.0e} s", "give a higher rate")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ class Requests:
 
     Open traffic (`concurrency` None): request i arrives at `arrival_ms[i]`, non-decreasing. Closed traffic: the first
     `concurrency` requests arrive at 0, each later one `think_time_ms` after an earlier one ended; `arrival_ms` is 0.
+    send_until_ms: closed traffic sends no request from then on, so that some may never be sent.
+    hash_offsets, hash_ids, hash_block_tokens: block hashes of the prompts, as in `TraceColumns`; None without them.
     priority: smaller is served first where the engine serves by priority. shared_prefix_tokens: the first tokens of a
     prompt, the same in all requests of its slice.
     """
@@ -25,11 +27,18 @@ class Requests:
     prefix_hit_tokens: NDArray[np.int64]
     concurrency: int | None = None
     think_time_ms: float = 0.0
-    priority: NDArray[np.int64] | None = None
-    shared_prefix_tokens: NDArray[np.int64] | None = None
     hash_offsets: NDArray[np.int64] | None = None
     hash_ids: NDArray[np.int64] | None = None
     hash_block_tokens: int | None = None
+    send_until_ms: float | None = None
+    priority: NDArray[np.int64] | None = None
+    shared_prefix_tokens: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.prompt_tokens)
+
+    def first(self, count: int) -> Requests:
+        """The first `count` of them. Closed traffic has no block hashes, so none are cut."""
+        columns = ["arrival_ms", "prompt_tokens", "output_tokens", "slice_index", "prefix_hit_tokens"]
+        columns += [name for name in ("priority", "shared_prefix_tokens") if getattr(self, name) is not None]
+        return replace(self, **{name: getattr(self, name)[:count] for name in columns})

@@ -21,6 +21,7 @@ class Stream(IntEnum):
     ACCEPTANCE = 4
     REQUEST_EFFECT = 5
     ACCEPTANCE_MEMORY = 6
+    CLOCK_TICKS = 7
 
 
 def generator(seed: int, replication: int, stream: Stream, substream: int = 0) -> np.random.Generator:

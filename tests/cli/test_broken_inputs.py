@@ -81,6 +81,11 @@ def whole(name: str, text: str | bytes, found: str, line: int, words: str = "") 
     return Broken(name, found, line, text=text, words=words)
 
 
+def trace_columns(columns: str, found: str, words: str, trace_format: str = "auto") -> Broken:
+    line = f"  arrivals: {{kind: trace, path: t, format: {trace_format}, columns: {{{columns}}}}}"
+    return at(4, line, f"workload.arrivals.columns.{found}".rstrip("."), words)
+
+
 SLICE = "workload.slices.0"
 AFFINE = "calibration: {kind: affine, "
 COSTS = '"costs": {"form": "affine", "target_fixed_ms": 1}'
@@ -133,7 +138,7 @@ KEYS = [
     at(4, "  arrivals: {kind: poison, rate: 1}", "workload.arrivals.kind", "did you mean 'poisson'"),
     at(4, None, "workload.arrivals", "is missing", 2),
     at(3, None, "workload.requests", "is missing", 2),
-    at(3, "  duration_s: 60", "workload.duration_s", "give `requests`"),
+    at(3, "  requests: 5\n  duration_s: 60", "workload.duration_s", "remove one", 4),
     at(1, None, "calibration", "is missing", 1),
     at(1, "calibration: h100-llama-3.1-8b-eagel", "calibration", "did you mean 'h100-llama-3.1-8b-eagle'"),
     at(1, "calibration: nowhere.json", "calibration", "No such file"),
@@ -164,6 +169,23 @@ VALUES = [
     at(3, "  requests: many", "workload.requests", "text"),
     at(3, "  requests:", "workload.requests", "is missing"),
     at(3, f"  requests: {'9' * 5000}", "workload.requests", "finite"),
+    at(3, "  duration_s: 0", "workload.duration_s", "above 0"),
+    at(3, "  duration_s: 1e9", "workload.duration_s", "at most 100000000"),
+    at(3, "  duration_s: true", "workload.duration_s", "boolean"),
+    Broken(
+        "duration at once",
+        "workload.duration_s",
+        3,
+        {3: "  duration_s: 5", 4: "  arrivals: {kind: at_once}"},
+        words="give `requests`",
+    ),
+    Broken(
+        "duration of too many",
+        "workload.duration_s",
+        3,
+        {3: "  duration_s: 1000", 4: "  arrivals: {kind: poisson, rate: 1e5}"},
+        words="at most 10000000",
+    ),
     at(4, "  arrivals: {kind: closed, concurrency: 0}", "workload.arrivals.concurrency", "at least 1"),
     at(4, "  arrivals: {kind: poisson, rate: 0}", "workload.arrivals.rate", "above 0"),
     at(4, "  arrivals: {kind: poisson, rate: .nan}", "workload.arrivals.rate", "finite"),
@@ -304,6 +326,16 @@ WITH_TRACE = [
     at(4, "  arrivals: {kind: trace, path: t, window_s: [9, 3]}", "workload.arrivals.window_s", "smaller time first"),
     at(4, "  arrivals: {kind: trace, path: t, window_s: [9]}", "workload.arrivals.window_s", "at least 2"),
     at(4, "  arrivals: {kind: trace, path: t, scale: 0}", "workload.arrivals.scale", "above 0"),
+    at(4, "  arrivals: {kind: trace, path: t, format: azur}", "workload.arrivals.format", "did you mean 'azure'"),
+    at(4, "  arrivals: {kind: trace, path: t, rate: 2, scale: 2}", "workload.arrivals.scale", "beside rate"),
+    at(4, "  arrivals: {kind: trace, path: t, format: csv}", "workload.arrivals.columns", "is missing"),
+    trace_columns("prompt_tokens: p", "output_tokens", "is missing"),
+    trace_columns("prompt_tokens: p, output_tokens: o, promt: x", "promt", "unknown key"),
+    trace_columns("prompt_tokens: p, output_tokens: p", "output_tokens", "already"),
+    trace_columns("prompt_tokens: p, output_tokens: o, arrival_unit: s", "arrival_unit", "without arrival"),
+    trace_columns("prompt_tokens: p, output_tokens: o, hash_ids: h", "hash_ids", "hash_block_tokens"),
+    trace_columns("prompt_tokens: p, output_tokens: o, hash_block_tokens: 9", "hash_block_tokens", "hash_ids"),
+    trace_columns("prompt_tokens: p, output_tokens: o", "", "columns of its own", "vidur"),
 ]
 
 FOUND_BY_LOADING = [*TEXT, *KEYS, *VALUES, *ARMS, *SETS, *CALIBRATIONS, *WITH_TRACE]
@@ -314,6 +346,15 @@ FOUND_LATER = [
     Broken("trace empty", "header", 1, TRACE, files={"t.csv": ""}),
     Broken("trace binary", "file", 0, TRACE, files={"t.csv": bytes(range(256))}),
     Broken("trace is prose", "header", 1, TRACE, files={"t.csv": "hello\nworld\n"}),
+    Broken("trace cut off", "row", 1, TRACE, words="cut off", files={"t.csv": '{"timestamp": 0, "input_len'}),
+    Broken(
+        "trace without arrivals",
+        "workload.arrivals.path",
+        3,
+        TRACE | {3: None},
+        words="add `rate",
+        files={"t.csv": "num_prefill_tokens,num_decode_tokens\n5,5\n"},
+    ),
     at(8, "      prompt_tokens: {kind: empirical, path: none.txt}", f"{SLICE}.prompt_tokens.path"),
     Broken(
         "lengths no numbers",

@@ -125,7 +125,7 @@ def test_only_the_slices_of_a_trace_change_between_replications(tmp_path):
         (None, {"path": "nowhere.csv"}, "workload.arrivals.path", "nowhere.csv"),
         (None, {"path": "."}, "workload.arrivals.path", "directory"),
         (None, {"window_s": [38.5, 60]}, "workload.arrivals.window_s", "38 seconds"),
-        (None, {"scale": 1e-308}, "workload.arrivals", "infinite"),
+        (None, {"scale": 1e-308}, "workload.arrivals", "after inf s"),
         (21, {}, "workload.requests", "at most 20"),
         (4, {"window_s": [0, 5]}, "workload.requests", "at most 3"),
     ],
