@@ -219,7 +219,7 @@ def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str
     steps, step_ms = line.steps, line.steps.duration_ms
     # drafting after the last delivery lies beyond the duration
     within_ms = np.clip(duration_ms - steps.start_ms, 0.0, step_ms)
-    block_capacity_ms = (records.usable_blocks or 0) * len(records.steps) * duration_ms
+    block_capacity_ms = (records.usable_blocks or 0) * duration_ms
     total_ms = float(step_ms.sum())
     return {
         "mean_running": float(steps.running @ within_ms) / duration_ms if duration_ms else None,

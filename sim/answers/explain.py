@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import __version__
 from ..cost.compile import compile_costs
+from ..engine.loop import Pool
 from ..inputs.arms import resolve_arms
 from ..inputs.calibration import Calibration, TableCosts
 from ..inputs.errors import InputError
@@ -112,13 +113,14 @@ def _check_drafts(drafts: int, arm: ArmPlan) -> None:
 
 
 def _with_drafts(arm: ArmPlan, calibration: Calibration, drafts: int) -> ArmPlan:
-    settings = replace(arm.settings, num_speculative_tokens=drafts, lookahead=drafts)
-    return replace(arm, settings=settings, costs=compile_costs(calibration, drafts))
+    lookahead = drafts if arm.settings.lookahead else 0
+    settings = replace(arm.settings, num_speculative_tokens=drafts, lookahead=lookahead)
+    return replace(arm, pools=(Pool(settings, compile_costs(calibration, drafts)),))
 
 
 def _parts(arm: ArmPlan, batch: int, context: int) -> StepParts:
     asynchronous = arm.settings.async_scheduling
-    return step_parts(arm.costs, batch, arm.drafts, context, arm.drafts, asynchronous=asynchronous)
+    return step_parts(arm.costs, batch, arm.drafts, context, arm.passes(arm.drafts), asynchronous=asynchronous)
 
 
 def _per_token(step: StepParts, committed: float | None) -> dict[str, float | None]:

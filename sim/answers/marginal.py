@@ -14,9 +14,9 @@ from .replicate import ArmReplication
 
 
 def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmReplication]) -> list[MarginalRow]:
-    """Rows for positions 1 to k, and k + 1 where the acceptance model reaches it; [] without speculation."""
+    """Rows for positions 1 to k, k + 1 where the acceptance model reaches it; [] without speculation or for pools."""
     decode_steps = sum(one.decode_steps for one in replications)
-    if not arm.drafts or not decode_steps:
+    if not arm.drafts or not decode_steps or len(arm.pools) > 1:
         return []
     decode_rows = sum(one.decode_rows for one in replications)
     batch = decode_rows / decode_steps
@@ -48,5 +48,5 @@ def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: 
 
 def round_ms(arm: ArmPlan, batch: int, drafts: int, context_tokens: int) -> float:
     """Time of one step in which `batch` requests each verify `drafts` drafts and draft as many anew."""
-    terms = arm.costs.terms(round_shape(batch, drafts, context_tokens), drafts)
+    terms = arm.costs.terms(round_shape(batch, drafts, context_tokens), arm.passes(drafts))
     return terms.host_and_step_ms(arm.settings.async_scheduling)[1]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..acceptance.dashboard import DASHBOARD_WARNING
 from ..cost.compile import compile_costs
 from ..cost.step_costs import StepCosts
 from ..cost.table_costs import TableStepCosts
 from ..engine.core import idle_scheduler
+from ..engine.loop import Pool
 from ..engine.settings import EngineSettings
-from ..inputs.arms import Arm, resolve_arms
+from ..inputs.arms import Arm, PoolArm, pool_arms, resolve_arms
 from ..inputs.calibration import RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
@@ -42,13 +43,36 @@ class ArmPlan:
 
     name: str
     slices: tuple[Slice, ...]
-    settings: EngineSettings
-    costs: StepCosts
+    pools: tuple[Pool, ...]
+
+    @property
+    def _leading(self) -> Pool:
+        return max(self.pools, key=lambda pool: pool.settings.num_speculative_tokens)
+
+    @property
+    def settings(self) -> EngineSettings:
+        """The limits of its one pool, or of the pool with the longest drafts."""
+        return self._leading.settings
+
+    @property
+    def costs(self) -> StepCosts:
+        """The costs of the same pool."""
+        return self._leading.costs
 
     @property
     def capture_unit(self) -> str | None:
         """What sizes of CUDA graphs count, tokens or requests; None where the costs know no FULL graphs."""
         return self.costs.capture_unit if isinstance(self.costs, TableStepCosts) else None
+
+    def passes(self, drafts: int) -> int:
+        """Serial passes of the drafter that propose so many tokens."""
+        return drafts if self.settings.serial_drafting else min(drafts, 1)
+
+    @property
+    def has_one_length(self) -> bool:
+        """Whether every round drafts the same number of tokens: no pools of several lengths, schedule or policy."""
+        lengths = {pool.settings.num_speculative_tokens for pool in self.pools}
+        return len(lengths) == 1 and not any(pool.settings.varies for pool in self.pools)
 
     @property
     def drafts(self) -> int:
@@ -72,11 +96,12 @@ class RunPlan:
 def plan_run(loaded: LoadedScenario) -> RunPlan:
     """Settle every arm. Raises InputError where a request of a fixed length can never run."""
     arms = resolve_arms(loaded)
-    limits = [arm_limits(arm, loaded.scenario) for arm in arms]
-    problems = [problem for arm, one in zip(arms, limits, strict=True) for problem in _impossible(arm, one, loaded)]
+    by_pool = [[(one, arm_limits(one.arm, loaded.scenario)) for one in pool_arms(arm)] for arm in arms]
+    problems = [problem for pools in by_pool for one, own in pools for problem in _impossible(one, own, loaded)]
     if problems:
         raise InputError(dict.fromkeys(problems))
-    plans = tuple(_arm_plan(arm, one) for arm, one in zip(arms, limits, strict=True))
+    plans = tuple(_arm_plan(arm, pools) for arm, pools in zip(arms, by_pool, strict=True))
+    limits = [replace(pools[0][1], warnings=_pool_warnings(pools)) for pools in by_pool]
     of_arm = _assumed_by_arms(arms, limits)
     of_trace = trace_warnings(loaded.scenario.workload, loaded.base_dir.resolve(), loaded.problem)
     return RunPlan(
@@ -87,15 +112,22 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
     )
 
 
-def _arm_plan(arm: Arm, limits: ArmLimits) -> ArmPlan:
-    settings = limits.settings
-    costs = compile_costs(arm.calibration, settings.num_speculative_tokens, settings.draft_lengths())
-    return ArmPlan(arm.name, arm.slices, limits.settings, costs)
+def _pool_warnings(pools: Sequence[tuple[PoolArm, ArmLimits]]) -> tuple[str, ...]:
+    return tuple(warning for _, limits in pools for warning in limits.warnings)
 
 
-def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Problem]:
+def _arm_plan(arm: Arm, pools: Sequence[tuple[PoolArm, ArmLimits]]) -> ArmPlan:
+    return ArmPlan(arm.name, arm.slices, tuple(_pool(one, limits.settings) for one, limits in pools))
+
+
+def _pool(one: PoolArm, settings: EngineSettings) -> Pool:
+    costs = compile_costs(one.arm.calibration, settings.num_speculative_tokens, settings.draft_lengths())
+    return Pool(settings, costs, one.slices)
+
+
+def _impossible(pool: PoolArm, limits: ArmLimits, loaded: LoadedScenario) -> list[Problem]:
     """Requests of a fixed length that no schedule can serve."""
-    settings = limits.settings
+    arm, settings = pool.arm, limits.settings
     costs = arm.calibration.costs
     if settings.num_speculative_tokens and isinstance(costs, TableCosts) and costs.draft is None:
         what, rule = f"{arm.calibration.name} knows no drafter", "drafting is never free"
@@ -110,6 +142,8 @@ def _impossible(arm: Arm, limits: ArmLimits, loaded: LoadedScenario) -> list[Pro
     scheduler = idle_scheduler(settings)
     problems = []
     for index, part in enumerate(arm.slices):
+        if pool.slices is not None and index not in pool.slices:
+            continue
         if isinstance(part.prompt_tokens, int) and isinstance(part.output_tokens, int):
             end = min(part.prompt_tokens + part.output_tokens, settings.longest)
             if not scheduler.fits(part.prompt_tokens - min(part.prefix_hit_tokens, part.prompt_tokens - 1), end):

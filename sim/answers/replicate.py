@@ -16,7 +16,7 @@ from ..analysis.overload import OverloadEvidence, overload_evidence
 from ..analysis.slices import slice_metrics
 from ..analysis.statistics import mser5_limit, mser5_truncation
 from ..analysis.timeline import completed_requests, timeline
-from ..engine.loop import simulate
+from ..engine.loop import simulate_pools
 from ..engine.records import Records, SamplerCounts
 from ..inputs.scenario import Gamma, Poisson, Scenario, Slice, TraceArrivals
 from ..workload.build import build_requests
@@ -78,7 +78,7 @@ def run_replication(task: Task, replication: int, problem_at: ProblemAt = withou
         listed = common if slices is shared else _requests(task, slices, replication, problem_at, len(common))
         while True:
             runs = _acceptance(task, arm, listed, replication)
-            records = simulate(listed, runs, arm.settings, arm.costs)
+            records = simulate_pools(listed, runs, arm.pools)
             longer = longer_list(listed, records, problem_at)
             if longer is None:
                 break
@@ -163,7 +163,7 @@ def _measured(
         context_tokens=sum(int(steps.context_tokens.sum()) for steps in records.steps),
         counts=records.counts,
         measured_depth=runs.measured_depth,
-        missed_graphs=missed_graphs(records, arm.drafts + 1) if arm.capture_unit else None,
+        missed_graphs=missed_graphs(records, arm.drafts + 1) if arm.has_one_length and arm.capture_unit else None,
         draft_lengths=draft_lengths(records, arm.drafts) if arm.settings.varies else None,
     )
 

@@ -5,7 +5,8 @@ One event per step, or per run of steps between which nothing can happen; nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .rows import Row, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
 from .shape import step_shape
-from .traffic import ClosedTraffic, OpenTraffic, Router
+from .traffic import ClosedTraffic, OpenTraffic, PoolRouter, Router
 
 FEWEST_STEPS_AHEAD = 8  # below, arrays cost more than single steps
 MOST_STEPS_AHEAD = 256
@@ -43,6 +44,7 @@ class Replica:
         costs: StepCosts,
         log: RequestLog,
         on_end: Callable[[Row, float], None],
+        others_listen: bool,
     ) -> None:
         settings = core.settings
         self.core = core
@@ -53,7 +55,7 @@ class Replica:
         self._on_end = on_end
         self._asleep: simpy.Event | None = None
         # Where another replica may serve a user's next request, an answer must be told when it is delivered.
-        self._others_listen = settings.replicas > 1
+        self._others_listen = others_listen
 
     def submit(self, request: int) -> bool:
         """Put a request into the waiting queue; False if it can never fit."""
@@ -200,40 +202,59 @@ class Replica:
         self._on_end(row, delivered_ms)
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Replicas with settings and costs of their own for some slices (None: for all)."""
+
+    settings: EngineSettings
+    costs: StepCosts
+    slices: frozenset[int] | None = None
+
+
 def simulate(
     requests: Requests, runs: AcceptanceRuns, settings: EngineSettings, costs: StepCosts, *, settle: bool = True
 ) -> Records:
+    """As `simulate_pools`, with one pool for all slices."""
+    return simulate_pools(requests, runs, [Pool(settings, costs)], settle=settle)
+
+
+def simulate_pools(requests: Requests, runs: AcceptanceRuns, pools: Sequence[Pool], *, settle: bool = True) -> Records:
     """Run all requests to their end and return what was recorded. The same arguments give the same records.
 
-    Closed traffic with `send_until_ms` may end before the list does: the records are those of the requests sent.
-
-    settle=False schedules every row of every step one by one, much slower and with the same outcome.
+    pools: every slice belongs to one; replicas are counted through all of them. Closed traffic with `send_until_ms` may
+    end before the list does: the records are those of the requests sent. settle=False schedules every row of every step
+    one by one, much slower and with the same outcome.
     """
     env = simpy.Environment()
     log = RequestLog(len(requests))
     segments = SegmentLog()
-    drafts = settings.num_speculative_tokens
-    rounds = RoundCounter(runs, drafts, deliverable_tokens(requests, settings))
+    drafts = max(pool.settings.num_speculative_tokens for pool in pools)
+    rounds = RoundCounter(runs, drafts, deliverable_tokens(requests, pools[0].settings))
     tables = RoundTables(runs, drafts)
+    others = sum(pool.settings.replicas for pool in pools) > 1
     traffic: OpenTraffic | ClosedTraffic
 
     def on_end(row: Row, delivered_ms: float) -> None:
         traffic.ended(row, delivered_ms)
 
-    replicas = []
-    for _ in range(settings.replicas):
-        core = EngineCore(
-            settings,
-            requests,
-            tables,
-            rounds,
-            segments,
-            policy=draft_policy(settings, costs),
-            content=block_contents(requests, settings),
-            settle=settle,
-        )
-        replicas.append(Replica(env, core, costs, log, on_end))
-    router = Router(replicas, settings.router, log)
+    replicas: list[Replica] = []
+    routers = []
+    for pool in pools:
+        first = len(replicas)
+        for _ in range(pool.settings.replicas):
+            core = EngineCore(
+                pool.settings,
+                requests,
+                tables,
+                rounds,
+                segments,
+                policy=draft_policy(pool.settings, pool.costs),
+                content=block_contents(requests, pool.settings),
+                settle=settle,
+            )
+            replicas.append(Replica(env, core, pool.costs, log, on_end, others))
+        routers.append(Router(replicas[first:], pool.settings.router, log, first))
+    router = routers[0] if pools[0].slices is None else _by_slice(pools, routers, requests)
     traffic = (OpenTraffic if requests.concurrency is None else ClosedTraffic)(env, requests, router)
     traffic.start()
     for replica in replicas:
@@ -244,9 +265,24 @@ def simulate(
         requests=log.records(traffic.sent()),
         segments=segments.segments(),
         counts=rounds.counts(sum(replica.core.committed_by_rounds for replica in replicas)),
-        async_delivery=settings.async_scheduling,
-        usable_blocks=None if settings.num_gpu_blocks is None else settings.num_gpu_blocks - 1,
+        async_delivery=pools[0].settings.async_scheduling,
+        usable_blocks=_usable_blocks(pools),
     )
+
+
+def _by_slice(pools: Sequence[Pool], routers: Sequence[Router], requests: Requests) -> PoolRouter:
+    chosen = {index: router for pool, router in zip(pools, routers, strict=True) for index in pool.slices or ()}
+    return PoolRouter(chosen, requests)
+
+
+def _usable_blocks(pools: Sequence[Pool]) -> int | None:
+    """KV blocks of all replicas together, their null blocks left out; None where some pool has no limit."""
+    total = 0
+    for pool in pools:
+        if pool.settings.num_gpu_blocks is None:
+            return None
+        total += (pool.settings.num_gpu_blocks - 1) * pool.settings.replicas
+    return total
 
 
 def deliverable_tokens(requests: Requests, settings: EngineSettings) -> NDArray[np.int64]:

@@ -144,7 +144,10 @@ class SamplerCounts:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Everything one arm left behind in one replication. `async_delivery`: tokens leave before the step's drafting."""
+    """Everything one arm left behind in one replication.
+
+    async_delivery: tokens leave before the step's drafting. usable_blocks: of all replicas together; None: unlimited.
+    """
 
     steps: list[Steps]
     requests: RequestRecords

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import simpy
@@ -21,8 +21,9 @@ Events = Generator[simpy.Event, Any, None]
 class Router:
     """Hands each request to a replica: in turn, or to the one with the fewest resident and waiting requests."""
 
-    def __init__(self, replicas: list[Replica], policy: str, log: RequestLog) -> None:
+    def __init__(self, replicas: list[Replica], policy: str, log: RequestLog, first_index: int = 0) -> None:
         self._replicas = replicas
+        self._first_index = first_index
         self._least_loaded = policy == "least_loaded"
         self._log = log
         self._turn = 0
@@ -35,17 +36,29 @@ class Router:
             index = self._turn % len(self._replicas)
             self._turn += 1
         self._log.arrival_ms[request] = arrival_ms
-        self._log.replica[request] = index
+        self._log.replica[request] = self._first_index + index
         if self._replicas[index].submit(request):
             return True
         self._log.fail(request)
         return False
 
 
+class PoolRouter:
+    """Hands each request to the router of its slice's pool."""
+
+    def __init__(self, routers: Mapping[int, Router], requests: Requests) -> None:
+        self._routers = routers
+        self._slice_index = requests.slice_index.data
+
+    def submit(self, request: int, arrival_ms: float) -> bool:
+        """Send a request on its way; False if it was refused because it can never fit."""
+        return self._routers[self._slice_index[request]].submit(request, arrival_ms)
+
+
 class OpenTraffic:
     """Requests arrive at their own times, whatever the engine does."""
 
-    def __init__(self, env: simpy.Environment, requests: Requests, router: Router) -> None:
+    def __init__(self, env: simpy.Environment, requests: Requests, router: Router | PoolRouter) -> None:
         self._env = env
         self._arrival_ms = requests.arrival_ms.tolist()
         self._router = router
@@ -74,7 +87,7 @@ class ClosedTraffic:
     Nobody sends after `send_until_ms`.
     """
 
-    def __init__(self, env: simpy.Environment, requests: Requests, router: Router) -> None:
+    def __init__(self, env: simpy.Environment, requests: Requests, router: Router | PoolRouter) -> None:
         self._env = env
         self._total = len(requests)
         self._concurrency = requests.concurrency or self._total

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from .parts import Parts
 from .scenario import Engine, Length, Slice, Speculation, Uniform
 from .source import Finding
+from .wording import did_you_mean, listed, shown
 
 NULL_BLOCKS = 1  # an engine keeps one KV block that holds nothing
 
@@ -24,6 +25,8 @@ def engine_findings(parts: Parts) -> Iterator[Finding]:
         yield from _prefixes(f"workload.slices.{place}", part, engine)
     if engine.style != "vllm":
         yield from _only_vllm(engine)
+    if engine.pools is not None:
+        yield from _pools(engine, parts)
     if engine.style == "vllm":  # a fixed batch has no token budget
         yield from _budgets(engine, parts.speculation)
         if not engine.enable_chunked_prefill:
@@ -44,6 +47,34 @@ def _prefixes(path: str, part: Slice, engine: Engine) -> Iterator[Finding]:
     if part.priority and engine.scheduling_policy != "priority":
         rule = "scheduling_policy fcfs knows no priorities"
         yield Finding(f"{path}.priority", f"is {part.priority}", rule, "add `scheduling_policy: priority` to engine")
+
+
+def _pools(engine: Engine, parts: Parts) -> Iterator[Finding]:
+    """Every slice is served by one pool."""
+    names = [part.name for part in parts.slices.values()]
+    served: dict[str, int] = {}
+    for place, pool in enumerate(engine.pools or []):
+        for index, name in enumerate(pool.slices):
+            path = f"engine.pools.{place}.slices.{index}"
+            if parts.all_slices and name not in names:
+                yield Finding(
+                    path,
+                    f"{shown(name)} is no slice",
+                    f"slices are {listed(names)}",
+                    did_you_mean(name, names, "remove it"),
+                )
+            elif served.setdefault(name, place) != place or pool.slices.index(name) != index:
+                yield Finding(path, f"{shown(name)} is served already", "a slice has one pool", "remove it here")
+        most = parts.speculation.num_speculative_tokens if parts.speculation else None
+        if most is not None and pool.num_speculative_tokens is not None and pool.num_speculative_tokens > most:
+            what, rule = f"{pool.num_speculative_tokens} draft tokens", f"at most speculation's own {most}"
+            yield Finding(f"engine.pools.{place}.num_speculative_tokens", what, rule, "raise that or lower this")
+    missing = [name for name in names if name not in served]
+    if parts.all_slices and missing:
+        rule = "every slice is served by a pool"
+        yield Finding("engine.pools", f"no pool serves {listed(missing)}", rule, "add them to a pool")
+    if engine.replicas != 1:
+        yield Finding("engine.replicas", "is given beside pools", "pools have replicas of their own", "remove it")
 
 
 def _only_vllm(engine: Engine) -> Iterator[Finding]:

@@ -269,6 +269,14 @@ class Speculation(Section):
     rejection_sample_method: Literal["standard", "block"] | None = None
 
 
+class Pool(Section):
+    """Replicas of their own for some slices, with the draft length of `speculation` or their own (0: off)."""
+
+    slices: Annotated[list[Text], Field(min_length=1, max_length=1000)]
+    replicas: Annotated[Count, Field(le=1024)] = 1
+    num_speculative_tokens: DraftLength | None = None
+
+
 class Engine(Section):
     """Limits and rules of the serving engine; keys left out take the style's own defaults, printed as assumed.
 
@@ -294,6 +302,7 @@ class Engine(Section):
     watermark: Annotated[Fraction, Field(lt=1)] = 0.0
     async_scheduling: Flag | None = None
     replicas: Annotated[Count, Field(le=1024)] = 1
+    pools: Annotated[list[Pool], Field(min_length=1, max_length=100)] | None = None
     router: Literal["round_robin", "least_loaded"] = "round_robin"
 
     @property
