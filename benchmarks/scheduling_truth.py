@@ -326,6 +326,8 @@ class Replay:
             "spec_decode_num_drafts": counts.num_drafts,
             "spec_decode_num_draft_tokens": counts.draft_tokens,
             "num_preemptions": self.preemptions,
+            "prefix_cache_queries": self.core.scheduler.blocks.queried_tokens,
+            "prefix_cache_hits": self.core.scheduler.blocks.hit_tokens,
         }
         recorded = self.recording.run["counters"]
         difference = _difference(ours, {name: recorded.get(name, 0) for name in ours})

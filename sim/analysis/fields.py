@@ -70,6 +70,7 @@ FIELDS: Table = {
     "mean_running": Merge.MEAN,
     "max_running": Merge.MAX,
     "kv_utilisation": Merge.MEAN,
+    "prefix_cache_hit_rate": Ratio("prefix_cache_hits", "prefix_cache_queries"),
     "num_gpu_blocks": Merge.MAX,
     "preemptions": Merge.SUM,
     "steps": Merge.SUM,

@@ -122,7 +122,10 @@ def _window_s(records: Records, first_kept: int, duration_s: float) -> float:
 
 def _work_totals(records: Records, completed: Ints) -> Totals:
     columns, counts = records.requests, records.counts
+    queries, hits = records.prefix_cache or (0, 0)
     return {
+        "prefix_cache_queries": float(queries),
+        "prefix_cache_hits": float(hits),
         "completed": float(len(completed)),
         "output_tokens": float(columns.output_tokens[completed].sum()),
         "steps": float(sum(map(len, records.steps))),

@@ -25,6 +25,7 @@ class KVBlocks:
         self.usable = UNLIMITED if total is None else total - 1
         self.watermark = 0 if total is None else int(settings.watermark * total)
         self.held_by_rows = 0
+        self.queried_tokens = self.hit_tokens = 0  # of a prefix cache
 
     def for_tokens(self, tokens: int) -> int:
         """Blocks that hold `tokens` tokens, drafts' slots not counted."""

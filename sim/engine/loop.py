@@ -267,7 +267,13 @@ def simulate_pools(requests: Requests, runs: AcceptanceRuns, pools: Sequence[Poo
         counts=rounds.counts(sum(replica.core.committed_by_rounds for replica in replicas)),
         async_delivery=pools[0].settings.async_scheduling,
         usable_blocks=_usable_blocks(pools),
+        prefix_cache=_prefix_cache(replicas) if pools[0].settings.prefix_caching else None,
     )
+
+
+def _prefix_cache(replicas: Sequence[Replica]) -> tuple[int, int]:
+    pools = [replica.core.scheduler.blocks for replica in replicas]
+    return sum(blocks.queried_tokens for blocks in pools), sum(blocks.hit_tokens for blocks in pools)
 
 
 def _by_slice(pools: Sequence[Pool], routers: Sequence[Router], requests: Requests) -> PoolRouter:

@@ -50,7 +50,10 @@ class PrefixBlocks(KVBlocks):
         return max(needed) - saved <= free
 
     def admit(self, row: Row) -> None:
-        """Take the cached blocks that were found."""
+        """Take the cached blocks that were found; a cache counts first admissions alone (rule 23)."""
+        if not row.preemptions:
+            self.queried_tokens += row.known_tokens
+            self.hit_tokens += len(row.hits) * self._block_size
         for block in row.hits:
             users = self._users.get(block, 0)
             if not users:

@@ -147,6 +147,7 @@ class Records:
     """Everything one arm left behind in one replication.
 
     async_delivery: tokens leave before the step's drafting. usable_blocks: of all replicas together; None: unlimited.
+    prefix_cache: prompt tokens looked up on first admission, and found; None without a cache.
     """
 
     steps: list[Steps]
@@ -155,6 +156,7 @@ class Records:
     counts: SamplerCounts
     async_delivery: bool
     usable_blocks: int | None
+    prefix_cache: tuple[int, int] | None = None
 
     def delivery_ms(self, replica: int) -> Floats:
         """When each step's tokens leave the engine: before drafting if scheduled asynchronously, else at its end."""

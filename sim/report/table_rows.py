@@ -38,6 +38,7 @@ METRICS = (
     Metric("spec_decode_acceptance_length", "acceptance length"),
     Metric("mean_running", "mean running"),
     Metric("kv_utilisation", "KV utilisation", percent_text),
+    Metric("prefix_cache_hit_rate", "prefix cache hits", percent_text, optional=True),
     Metric("num_gpu_blocks", "KV blocks", count_text, optional=True),
     Metric("preemptions", "preemptions", count_text),
     Metric("failed", "failed requests", count_text, optional=True),
