@@ -18,7 +18,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER: Any = json.JSONDecoder(parse_constant=_refuse)
 
 
 def is_json_object(line: str) -> bool:
