@@ -46,8 +46,8 @@ def read_table(path: Path, lines: Sequence[str], source: Cells, names: TraceColu
     table = _Table(str(path), lines, source, names)
     if len(lines) <= source.first_row:
         table.refuse(1, 1, "file", "there are no rows", "a trace has at least one request", "add rows")
-    elif len(lines) > MAX_REQUESTS:
-        table.refuse(1, 1, "file", f"{len(lines)} rows", f"a trace has at most {MAX_REQUESTS}", "cut the file")
+    elif (rows := len(lines) - source.first_row) > MAX_REQUESTS:
+        table.refuse(1, 1, "file", f"{rows} rows", f"a trace has at most {MAX_REQUESTS}", "cut the file")
     else:
         for first in range(source.first_row, len(lines), _BLOCK_LINES):
             table.add(first + 1, lines[first : first + _BLOCK_LINES])

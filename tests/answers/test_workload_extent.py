@@ -30,7 +30,7 @@ def written(tmp_path, arrivals, extent="", lengths=LENGTHS):
 
 
 def run(path, **more):
-    return run_scenario(path, keep_tables=True, **more)
+    return run_scenario(path, keep_tables=2, **more)
 
 
 @pytest.mark.parametrize("think_s", [0, 0.7])
