@@ -75,29 +75,31 @@ def slice_metrics(
 def row_ms(records: Records, requests: Requests, line: Timeline, slices: int) -> Floats:
     """Milliseconds of steps by slice: each step's time divided by rows of the target pass, drafts verified included.
 
-    A step's decoding requests count its mean decode rows each, its prefilling ones its mean chunk. The sum over slices
-    is the time of all steps.
+    Within a step the decode rows are divided by the requests' own mean rows in a round, the prefill rows by their own
+    mean chunks. The sum over slices is the time of all steps.
     """
-    steps, segments = line.steps, records.segments
-    decode_rows = (steps.decode_rows + steps.draft_tokens).astype(np.float64)
-    per_row_ms = np.divide(
-        steps.duration_ms,
-        decode_rows + steps.prefill_tokens,
-        out=np.zeros(len(steps)),
-        where=decode_rows + steps.prefill_tokens > 0,
-    )
+    steps, columns, segments = line.steps, records.requests, records.segments
+    decode_rows = steps.decode_rows + steps.draft_tokens
+    rows = decode_rows + steps.prefill_tokens
+    per_row_ms = np.divide(steps.duration_ms, rows, out=np.zeros(len(steps)), where=rows > 0)
+    own_rounds = 1 + columns.draft_tokens / np.maximum(columns.rounds, 1)
+    own_chunks = (requests.prompt_tokens - requests.prefix_hit_tokens) / np.maximum(columns.prefill_passes, 1)
     sums = np.zeros(slices)
-    for phase, rows, residents in (
-        (Phase.DECODE, decode_rows, steps.decode_rows),
-        (Phase.PREFILL, steps.prefill_tokens, steps.prefill_rows),
+    for phase, own_rows, all_rows in (
+        (Phase.DECODE, own_rounds, decode_rows),
+        (Phase.PREFILL, own_chunks, steps.prefill_tokens),
     ):
-        each_ms = np.divide(per_row_ms * rows, residents, out=np.zeros(len(steps)), where=residents > 0)
-        prefix = prefix_sums(each_ms)
         chosen = segments.phase == phase
         request = segments.request[chosen]
-        first = line.at(request, segments.first_step[chosen])
-        last = line.at(request, segments.last_step[chosen])
-        sums += np.bincount(requests.slice_index[request], prefix[last + 1] - prefix[first], slices)
+        start = line.at(request, segments.first_step[chosen])
+        stop = line.at(request, segments.last_step[chosen]) + 1
+        own = own_rows[request]
+        together = np.cumsum(np.bincount(start, own, len(steps) + 1) - np.bincount(stop, own, len(steps) + 1))[:-1]
+        each_ms = np.divide(
+            per_row_ms * all_rows, together, out=np.zeros(len(steps)), where=(all_rows > 0) & (together > 0.5)
+        )
+        prefix = prefix_sums(each_ms)
+        sums += np.bincount(requests.slice_index[request], own * (prefix[stop] - prefix[start]), slices)
     return sums
 
 

@@ -29,13 +29,14 @@ class Guess(NamedTuple):
 
 
 def sampled_requests(loaded: LoadedScenario, arm: ArmPlan) -> Requests:
-    """The first requests of an arm's first replication; all of a trace. Raises InputError as the run would."""
+    """The first requests of an arm's first replication. Raises InputError as the run would."""
     workload = loaded.scenario.workload
     sample = workload.model_copy(update={"slices": list(arm.slices)})
     if not isinstance(workload.arrivals, TraceArrivals):
         count = min(workload.requests or MOST_REQUESTS, MOST_REQUESTS)
         sample = sample.model_copy(update={"requests": count, "duration_s": None})
-    return build_requests(sample, loaded.base_dir.resolve(), loaded.scenario.run.seed, 0, loaded.problem)
+    requests = build_requests(sample, loaded.base_dir.resolve(), loaded.scenario.run.seed, 0, loaded.problem)
+    return requests.first(MOST_REQUESTS) if len(requests) > MOST_REQUESTS else requests
 
 
 def mean_context(requests: Requests) -> Guess:

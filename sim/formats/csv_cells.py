@@ -38,7 +38,16 @@ class CsvCells:
 
         Rows of another width than the header's are added to `problems`.
         """
-        numbers, rows = [], []
+        numbers, rows = list(range(first, first + len(block))), [line.split(self._delimiter) for line in block]
+        if any('"' in line for line in block) or any(len(fields) != self._width for fields in rows):
+            numbers, rows = self._one_by_one(first, block, problems)
+        return numbers, {name: [fields[at] for fields in rows] for name, at in self._at.items()}
+
+    def _one_by_one(
+        self, first: int, block: Sequence[str], problems: list[Problem]
+    ) -> tuple[list[int], list[list[str]]]:
+        numbers: list[int] = []
+        rows: list[list[str]] = []
         for number, line in enumerate(block, start=first):
             fields = self._fields(line)
             if isinstance(fields, list) and len(fields) == self._width:
@@ -50,7 +59,7 @@ class CsvCells:
             if isinstance(fields, str):
                 what, rule = fields + cut, "a quoted field ends on its line"
             problems.append(Problem(self._file, number, len(line) + 1, "row", what, rule, REMEDY))
-        return numbers, {name: [fields[at] for fields in rows] for name, at in self._at.items()}
+        return numbers, rows
 
     def column(self, line: str, name: str) -> int:
         """Where a cell stands in its line, from 1."""

@@ -18,7 +18,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+_DECODER: Any = json.JSONDecoder(parse_constant=_refuse)
 
 
 def is_json_object(line: str) -> bool:
@@ -66,7 +66,7 @@ class JsonCells:
             cut = ", the file may be cut off" if number == self._lines else ""
             column, what = value if isinstance(value, tuple) else (1, f"{line[:40]!r} is no object")
             problems.append(Problem(self._file, number, column, "row", what + cut, _RULE, REMEDY))
-        return numbers, {name: [_value(row, name) for row in rows] for name in self._names}
+        return numbers, {name: _values(rows, name) for name in self._names}
 
     def column(self, line: str, name: str) -> int:
         """Where the value of a key stands in its line, from 1; 1 where the line has no such key."""
@@ -78,6 +78,12 @@ class JsonCells:
 def _parsed(line: str) -> Any:
     """The value, or column and message of what is wrong."""
     try:
+        value, end = _DECODER.scan_once(line, 0)  # what decode() does, where no blanks surround the value
+        if end == len(line):
+            return value
+    except (StopIteration, ValueError, RecursionError):
+        pass
+    try:
         return _DECODER.decode(line)
     except json.JSONDecodeError as error:
         return error.colno, f"{error.msg} at {line[error.pos : error.pos + 20]!r}"
@@ -85,10 +91,14 @@ def _parsed(line: str) -> Any:
         return 1, f"{line[:40]!r} cannot be read ({str(error)[:80]})"
 
 
-def _value(row: dict[str, Any], name: str) -> Any:
-    if name in row or "." not in name:
-        return row.get(name)
+def _values(rows: list[dict[str, Any]], name: str) -> list[Any]:
+    if "." not in name:
+        return [row.get(name) for row in rows]
+    return [_nested_value(row, name) for row in rows]
+
+
+def _nested_value(row: dict[str, Any], name: str) -> Any:
     value: Any = row
-    for part in name.split("."):
+    for part in [name] if name in row else name.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value

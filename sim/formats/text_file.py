@@ -8,9 +8,11 @@ import zlib
 from pathlib import Path
 
 from ..inputs.errors import InputError, Problem
+from ..inputs.numbers import MAX_REQUESTS
 from ..inputs.source import decode, read_bytes
 
 MAX_BYTES = 1 << 30
+MAX_LINES = MAX_REQUESTS + 100  # a header and some blank lines beside the rows
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -22,6 +24,9 @@ def read_lines(path: Path) -> list[str]:
     content = read_bytes(path, MAX_BYTES)
     if content.startswith(_GZIP_MAGIC):
         content = _unpacked(content, path)
+    if content.count(b"\n") > MAX_LINES:
+        rule, remedy = f"at most {MAX_LINES} are read", "check that it is the right file, or cut it"
+        raise InputError([Problem(str(path), 1, 1, "file", "more lines than that", rule, remedy)])
     lines = [line.removesuffix("\r") for line in decode(content, str(path)).split("\n")]
     while lines and not lines[-1].strip():
         lines.pop()

@@ -15,7 +15,7 @@ from ..inputs.scenario import TraceColumnMap
 from .arrival_times import DATE, MOST_SECONDS, TimeUnit, arrival_times, is_date, milliseconds, time_rule
 from .block_hashes import HASH_RULE, block_hashes
 from .first_problems import first_problems
-from .token_counts import TOKEN_COUNT_RULE, token_counts
+from .token_counts import TOKEN_COUNT_RULE, token_count
 from .trace_columns import TraceColumns
 
 _BLOCK_LINES = 10_000  # cells are Python objects: a few MB of them at a time
@@ -46,8 +46,8 @@ def read_table(path: Path, lines: Sequence[str], source: Cells, names: TraceColu
     table = _Table(str(path), lines, source, names)
     if len(lines) <= source.first_row:
         table.refuse(1, 1, "file", "there are no rows", "a trace has at least one request", "add rows")
-    elif len(lines) > MAX_REQUESTS:
-        table.refuse(1, 1, "file", f"{len(lines)} rows", f"a trace has at most {MAX_REQUESTS}", "cut the file")
+    elif (rows := len(lines) - source.first_row) > MAX_REQUESTS:
+        table.refuse(1, 1, "file", f"{rows} rows", f"a trace has at most {MAX_REQUESTS}", "cut the file")
     else:
         for first in range(source.first_row, len(lines), _BLOCK_LINES):
             table.add(first + 1, lines[first : first + _BLOCK_LINES])
@@ -89,7 +89,7 @@ class _Table:
     def _lengths(
         self, numbers: list[int], cells: Columns, name: str, into: list[NDArray[np.int64]]
     ) -> list[int | None]:
-        counts = token_counts(cells[name])
+        counts = [token_count(cell) for cell in cells[name]]
         if None in counts:
             for number, cell, count in zip(numbers, cells[name], counts, strict=True):
                 if count is None:

@@ -99,4 +99,8 @@ def _present(
         rule = f"it has {one_line(listed(known), 300)}"
         remedy = "correct the names in `columns`" if trace_format not in FORMATS else "use another format"
         raise InputError([Problem(str(path), 1, 1, name, what, rule, remedy) for name in list(missing.values())[:1]])
+    twice = [name for name in roles.values() if name and not as_json and known.count(name) > 1]
+    if twice:
+        what, rule = f"the header has {twice[0]} {known.count(twice[0])} times", "a column has one name"
+        raise InputError([Problem(str(path), 1, 1, twice[0], what, rule, "rename or remove one of them")])
     return names.model_copy(update=dict.fromkeys(absent))

@@ -25,21 +25,25 @@ class Lanes:
     def __init__(self) -> None:
         self._busy: list[tuple[float, int]] = []
         self._free: list[int] = []
-        self.count = 0
+        self._end_ms: list[float] = []
+
+    @property
+    def count(self) -> int:
+        """Lanes handed out so far."""
+        return len(self._end_ms)
 
     def take(self, start_ms: float, end_ms: float) -> tuple[int, float]:
-        """A lane for [start_ms, end_ms], starts in ascending order; and the start, not before the end of the last."""
-        last_ms = start_ms
+        """A lane for [start_ms, end_ms], starts in ascending order; and the start, not before the lane's last end."""
         while self._busy and self._busy[0][0] <= start_ms + LONGEST_ROUNDING_MS:
-            until_ms, lane = heappop(self._busy)
-            last_ms = max(last_ms, until_ms)
-            heappush(self._free, lane)
+            heappush(self._free, heappop(self._busy)[1])
         if not self._free:
             heappush(self._free, self.count)
-            self.count += 1
+            self._end_ms.append(start_ms)
         lane = heappop(self._free)
-        heappush(self._busy, (max(last_ms, end_ms), lane))
-        return lane, last_ms
+        start_ms = max(start_ms, self._end_ms[lane])
+        self._end_ms[lane] = max(start_ms, end_ms)
+        heappush(self._busy, (self._end_ms[lane], lane))
+        return lane, start_ms
 
 
 class RequestEvents:

@@ -38,7 +38,11 @@ class Requests:
         return len(self.prompt_tokens)
 
     def first(self, count: int) -> Requests:
-        """The first `count` of them. Closed traffic has no block hashes, so none are cut."""
+        """The first `count` of them."""
         columns = ["arrival_ms", "prompt_tokens", "output_tokens", "slice_index", "prefix_hit_tokens"]
         columns += [name for name in ("priority", "shared_prefix_tokens") if getattr(self, name) is not None]
-        return replace(self, **{name: getattr(self, name)[:count] for name in columns})
+        cut = replace(self, **{name: getattr(self, name)[:count] for name in columns})
+        if self.hash_offsets is None or self.hash_ids is None:
+            return cut
+        offsets = self.hash_offsets[: count + 1]
+        return replace(cut, hash_offsets=offsets, hash_ids=self.hash_ids[: offsets[-1]])

@@ -88,6 +88,17 @@ def test_a_single_server_above_its_limit_is_overloaded(count, rho):
     assert flagged(lambda seed: mm1(seed, count, rho)) == len(SEEDS)
 
 
+@pytest.mark.parametrize(("count", "rho", "expected"), [(4000, 0.9, 0), (4000, 1.3, 20)])
+def test_bursts_move_the_limit_no_further_than_chance(count, rho, expected):
+    """Gamma gaps of CV 3: the work offered varies three times as much as under Poisson."""
+
+    def bursty(seed):
+        rng = np.random.default_rng(seed)
+        return single_server(np.cumsum(rng.gamma(1 / 9, 90.0 / rho, count)), rng.exponential(10.0, count))
+
+    assert flagged(bursty) == expected
+
+
 @pytest.mark.parametrize("rho", [1.1, 1.3, 3.0])
 def test_the_carried_rate_is_the_service_rate(rho):
     rates = [detect_overload([mm1(seed, 20000, rho)]).carried_request_rate for seed in SEEDS]

@@ -80,6 +80,16 @@ def test_a_step_is_divided_by_rows_of_the_target():
     assert second.values["cost"]["usd_per_million_output_tokens"] == pytest.approx(0.050 * 28 / 50 / 3 * 1e6)
 
 
+def test_requests_with_more_drafts_pay_for_more_rows():
+    """One step of 12 ms: three rounds of 1, 1 and 4 rows, of which two belong to slice 0."""
+    rows = {"decode_rows": [0, 3], "draft_tokens": [0, 3], "prefill_rows": [3, 0], "prefill_tokens": [6, 0]}
+    stories = [story("FD"), story("FD"), story("FD")]
+    one = records([steps([(0, 6, 6, 0, 0, 0), (0, 12, 12, 0, 0, 0)], **rows)], stories, sampler=counts([0]))
+    one.requests.draft_tokens[:] = [0, 0, 3]
+    requests = workload(stories, slice_index=[0, 0, 1])
+    assert row_ms(one, requests, timeline(one), 2) == pytest.approx([4 + 12 * 2 / 6, 2 + 12 * 4 / 6])
+
+
 def test_tokens_of_rounds_are_those_that_no_prefill_delivered():
     assert committed_by_rounds(made()).tolist() == [5, 1, 0]
 

@@ -12,7 +12,7 @@ BASE = ("workload.requests=30", "workload.arrivals={kind: poisson, rate: 8}", "r
 
 def tables(*sets):
     """The records by (arm, replication)."""
-    result = run_scenario(None, (*BASE, *sets), keep_tables=True)
+    result = run_scenario(None, (*BASE, *sets), keep_tables=2)
     return {(one.name, one.replication): one for one in result.tables}
 
 

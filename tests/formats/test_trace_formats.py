@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from trace_files import ARRIVAL_MS, FILES, HASHES, OUTPUT_TOKENS, PROMPT_TOKENS
 
+from sim.formats import text_file, trace_table
 from sim.formats.traces import read_trace
 from sim.inputs.errors import InputError
 from sim.inputs.scenario import TraceColumnMap
@@ -156,6 +157,22 @@ def test_a_name_that_the_file_lacks_is_told_with_those_it_has(tmp_path):
     for text in ("time,in,out\n1,2,3\n", '{"time": 1, "in": {"x": 2}, "out": 3}\n'):
         with pytest.raises(InputError, match=r"trace:1:1: when: .*lacks when, it has time, in.*correct the names"):
             read_text(tmp_path, text, "auto", names)
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path):
+    text = "arrived_at,num_prefill_tokens,num_decode_tokens,num_prefill_tokens\n0,1,2,3\n"
+    with pytest.raises(InputError, match=r"trace:1:1: num_prefill_tokens: the header has num_prefill_tokens 2 times"):
+        read_text(tmp_path, text)
+
+
+def test_more_lines_than_requests_can_be_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_file, "MAX_LINES", 3)
+    with pytest.raises(InputError, match=r"trace:1:1: file: more lines than that, at most 3 are read"):
+        read_text(tmp_path, "arrived_at,num_prefill_tokens,num_decode_tokens\n" + "0,1,2\n" * 3)
+    monkeypatch.undo()
+    monkeypatch.setattr(trace_table, "MAX_REQUESTS", 2)
+    with pytest.raises(InputError, match=r"trace:1:1: file: 3 rows, a trace has at most 2"):
+        read_text(tmp_path, "arrived_at,num_prefill_tokens,num_decode_tokens\n" + "0,1,2\n" * 3)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from documents import PHASES, arm, document, entry, paying
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.report.reason import round_reason
 from sim.report.sentence import answer_sentence
 
 NOT_TESTED = " (one replication: not tested)"
@@ -186,3 +187,8 @@ def test_any_numbers_give_a_sentence_without_nan(data):
     assert sentence.endswith(".")
     assert "nan" not in sentence
     assert "None" not in sentence
+
+
+def test_two_vanishing_numbers_are_no_reason():
+    tiny = {"mean_tpot_ms": 1e-200, "committed_tokens_per_round": 1e-200}
+    assert round_reason(tiny, {"mean_tpot_ms": 1.0, "committed_tokens_per_round": 2.0}) is None

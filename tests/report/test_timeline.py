@@ -22,6 +22,7 @@ from sim.cost.step_costs import GraphMode
 from sim.engine import loop
 from sim.engine.records import Phase, Records, Status
 from sim.report.timeline_file import write_timeline
+from sim.report.timeline_requests import Lanes
 from sim.workload.requests import Requests
 
 NAMES = {Phase.PREFILL: "prefill", Phase.DECODE: "decode", Phase.PREEMPTED: "preempted"}
@@ -218,6 +219,16 @@ def test_users_share_as_many_lanes_as_there_are_users():
     records = loop.simulate(requests, make_runs(requests, np.random.default_rng(1), 4), limits, COSTS)
     trace = one_arm(records, requests)
     assert [thread for _, thread in trace.threads] == ["steps", *(f"requests, lane {i}" for i in range(1, 6))]
+
+
+def test_the_lowest_free_lane_is_taken_and_rounding_opens_no_other():
+    lanes = Lanes()
+    late = 10.0 + 1e-9  # ends as records tell them, a little after the next arrivals
+    times = [(0.0, late), (1.0, 30.0), (2.0, 5.0), (3.0, late), (10.0, 12.0), (10.0, 40.0), (10.0, 40.0)]
+    taken = [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0), (0, late), (2, 10.0), (3, late)]
+    assert [lanes.take(*one) for one in times] == taken
+    assert lanes.take(20.0, 21.0) == (0, 20.0)
+    assert lanes.count == 4
 
 
 def test_a_prefill_that_lets_decodes_wait_is_seen():

@@ -18,7 +18,7 @@ from sim.engine.loop import simulate
 from sim.inputs.load import load_scenario
 from sim.workload.build import build_requests
 
-A_MS, B_MS, MEAN_TOKENS = 8.0, 0.2, 20
+A_MS, B_MS, MEAN_TOKENS = 2.0, 0.2, 20
 ALPHA, DRAFTS = 0.7, 3
 SEEDS = range(20)
 
@@ -89,20 +89,20 @@ def test_the_limit_of_a_full_batch(load, expected, tmp_path):
     limit = 16 / (A_MS + 16 * B_MS) / MEAN_TOKENS
     found = [overload(tmp_path, load * limit, 4000, seed, max_num_seqs=16) for seed in range(4)]
     assert sum(one.detected for one in found) == expected
-    for one in found:
-        assert not one.detected or one.carried_request_rate == pytest.approx(1000 * limit, rel=0.04)
+    carried = [one.carried_request_rate for one in found if one.detected]
+    assert carried == pytest.approx([1000 * limit] * expected, rel=0.04)
 
 
 @pytest.mark.parametrize("drafts", [0, DRAFTS])
-@pytest.mark.parametrize(("load", "expected"), [(0.92, 0), (1.08, 3)])
+@pytest.mark.parametrize(("load", "expected"), [(0.9, 0), (1.1, 3)])
 def test_the_limit_of_kv_blocks(load, expected, drafts, tmp_path):
     """No theory with preemptions: the limit is what the engine commits while all requests wait from the start."""
     engine = {"prompt": 60, "drafts": drafts, "num_gpu_blocks": 121, "num_gpu_blocks_baseline": 121}
-    full = engine_records(tmp_path, 1.0, 3000, 99, arrivals={"kind": "at_once"}, **engine)
+    full = engine_records(tmp_path, 1.0, 2000, 99, arrivals={"kind": "at_once"}, **engine)
     waits = full.steps[0].waiting > 0
     tokens_per_ms = full.steps[0].committed_tokens[waits].sum() / full.steps[0].duration_ms[waits].sum()
     limit = tokens_per_ms / full.requests.output_tokens.mean()
-    found = [overload(tmp_path, load * limit, 4000, seed, **engine) for seed in range(3)]
+    found = [overload(tmp_path, load * limit, 2500, seed, **engine) for seed in range(3)]
     assert sum(one.detected for one in found) == expected
-    for one in found:
-        assert not one.detected or one.carried_request_rate == pytest.approx(1000 * limit, rel=0.04)
+    carried = [one.carried_request_rate for one in found if one.detected]
+    assert carried == pytest.approx([1000 * limit] * expected, rel=0.04)
