@@ -204,8 +204,10 @@ def _max_running(records: Records) -> int:
         before = np.where(np.append(True, idle[:-1])[: len(steps)], 0, np.append(0, steps.running[:-1])[: len(steps)])
         times += [ends[idle] - IDLE_MS, steps.start_ms]  # one that ends makes room for one that begins
         changes += [-steps.running[idle], steps.running - before]
-    order = np.argsort(np.concatenate(times), kind="stable")
-    return int(np.cumsum(np.concatenate(changes)[order]).max(initial=0))
+    # One that ends at the same time makes room first, in whichever replica.
+    changed = np.concatenate(changes)
+    order = np.lexsort((changed, np.round(np.concatenate(times), 6)))
+    return int(np.cumsum(changed[order]).max(initial=0))
 
 
 def _graph_mode_share(line: Timeline) -> dict[str, Scalar] | None:
