@@ -13,10 +13,10 @@ from ..engine.core import idle_scheduler
 from ..engine.loop import Pool
 from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm, PoolArm, pool_arms, resolve_arms
-from ..inputs.calibration import RoundCosts, TableCosts
+from ..inputs.calibration import LookupDraft, RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import AcceptanceLength, PerPosition, Rate, Slice
+from ..inputs.scenario import LOOKUP_METHODS, AcceptanceLength, PerPosition, Rate, Slice
 from ..workload.trace_rows import trace_warnings
 from .limits import ArmLimits, arm_limits
 
@@ -33,6 +33,11 @@ WHOLE_ROUNDS = (
     "nothing"
 )
 
+
+MODEL_COSTS_FOR_LOOKUP = (
+    "calibration {} prices the passes of a draft model; a look-up is booked as one such pass a step, take a "
+    "calibration of an n-gram drafter"
+)
 
 FREE_CONTEXT = "where it is missing, long contexts cost nothing"
 
@@ -125,13 +130,27 @@ def _pool(one: PoolArm, settings: EngineSettings) -> Pool:
     return Pool(settings, costs, one.slices)
 
 
+def _no_such_drafter(pool: PoolArm, settings: EngineSettings) -> tuple[str, str, str] | None:
+    """A table calibration prices one kind of drafting: passes of a model, or look-ups."""
+    costs, speculation = pool.arm.calibration.costs, pool.arm.speculation
+    if not settings.num_speculative_tokens or not isinstance(costs, TableCosts) or speculation is None:
+        return None
+    name = pool.arm.calibration.name
+    if costs.draft is None:
+        remedy = "take a calibration with one, or remove speculation"
+        return f"{name} knows no drafter", "drafting is never free", remedy
+    if isinstance(costs.draft, LookupDraft) == settings.serial_drafting:
+        kind = "look-ups" if isinstance(costs.draft, LookupDraft) else "passes of a model"
+        rule = f"method {speculation.method} drafts otherwise"
+        return f"{name} has the drafting costs of {kind}", rule, "take a calibration of that method"
+    return None
+
+
 def _impossible(pool: PoolArm, limits: ArmLimits, loaded: LoadedScenario) -> list[Problem]:
     """Requests of a fixed length that no schedule can serve."""
     arm, settings = pool.arm, limits.settings
-    costs = arm.calibration.costs
-    if settings.num_speculative_tokens and isinstance(costs, TableCosts) and costs.draft is None:
-        what, rule = f"{arm.calibration.name} knows no drafter", "drafting is never free"
-        remedy = "take a calibration with one, or remove speculation"
+    if words := _no_such_drafter(pool, settings):
+        what, rule, remedy = words
         own = f"arms.{arm.name}.calibration"
         field = own if own in loaded.calibrations else "calibration"
         return [loaded.problem(field, f"arm {arm.name}: {what}", rule, remedy)]
@@ -186,6 +205,10 @@ def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], of_arm: dict[str
         warnings.append(NO_RESTART_EFFECT)
     if any(isinstance(arm.calibration.costs, RoundCosts) for arm in drafting):
         warnings.append(WHOLE_ROUNDS)
+    for arm in drafting:
+        memory = arm.calibration.memory
+        if arm.speculation and arm.speculation.method in LOOKUP_METHODS and memory and memory.draft_weight_bytes:
+            warnings.append(MODEL_COSTS_FOR_LOOKUP.format(arm.calibration.name))
     for arm in arms:
         costs = arm.calibration.costs
         if isinstance(costs, TableCosts) and (costs.decode_attention is None or costs.prefill_attention is None):
