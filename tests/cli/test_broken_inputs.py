@@ -68,7 +68,7 @@ KEYS = [
     at(1, "calibration: nowhere.json", "calibration", "No such file"),
     at(1, "calibration: .", "calibration", "unknown calibration"),
     at(1, "calibration: ./", "calibration", "is a directory"),
-    at(16, "speculation: {method: ngram, num_speculative_tokens: 3}", "speculation.method", "not supported yet"),
+    at(16, "speculation: {method: dflash, num_speculative_tokens: 3}", "speculation.method", "not supported yet"),
     at(16, "speculation: {method: eagel, num_speculative_tokens: 3}", "speculation.method", "did you mean 'eagle'"),
     at(16, "speculation: {method: eagle}", "speculation.num_speculative_tokens", "is missing"),
     at(17, "engine: {style: sglang}", "engine.style", "not supported yet"),
