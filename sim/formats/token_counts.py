@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,11 @@ def token_count(cell: Any) -> int | None:
         return _written(cell)
     value = int(cell) if type(cell) is float and cell.is_integer() else cell
     return value if type(value) is int and 1 <= value <= MAX_TOKENS else None
+
+
+def token_counts(cells: Sequence[Any]) -> list[int | None]:
+    """`token_count` of every cell."""
+    return list(map(_written if set(map(type, cells)) == {str} else token_count, cells))
 
 
 @lru_cache(maxsize=1 << 16)  # lengths repeat

@@ -15,7 +15,7 @@ from ..inputs.scenario import TraceColumnMap
 from .arrival_times import DATE, MOST_SECONDS, TimeUnit, arrival_times, is_date, milliseconds, time_rule
 from .block_hashes import HASH_RULE, block_hashes
 from .first_problems import first_problems
-from .token_counts import TOKEN_COUNT_RULE, token_count
+from .token_counts import TOKEN_COUNT_RULE, token_counts
 from .trace_columns import TraceColumns
 
 _BLOCK_LINES = 10_000  # cells are Python objects: a few MB of them at a time
@@ -89,7 +89,7 @@ class _Table:
     def _lengths(
         self, numbers: list[int], cells: Columns, name: str, into: list[NDArray[np.int64]]
     ) -> list[int | None]:
-        counts = [token_count(cell) for cell in cells[name]]
+        counts = token_counts(cells[name])
         if None in counts:
             for number, cell, count in zip(numbers, cells[name], counts, strict=True):
                 if count is None:

@@ -2,91 +2,15 @@
 
 import os
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from broken_scenarios import LINE, SLICE, VALID, Broken, assert_told, at, identity, override, problems_of, whole
 
 from sim.cli.main import main
 from sim.inputs.arms import resolve_arms
-from sim.inputs.errors import InputError
 from sim.inputs.load import load_scenario
 
-LINE = re.compile(r".+:\d+:\d+: \S+: .+, .+, .+")
-
-VALID = """\
-calibration: {kind: affine, target_fixed_ms: 10, num_gpu_blocks: 1000, num_gpu_blocks_baseline: 1000}
-workload:
-  requests: 20
-  arrivals: {kind: closed, concurrency: 4}
-  slices:
-    - name: chat
-      share: 0.75
-      prompt_tokens: 100
-      output_tokens: {kind: geometric, mean: 20}
-      acceptance: {kind: iid, alpha: 0.7}
-    - name: code
-      share: 0.25
-      prompt_tokens: 200
-      output_tokens: 10
-      acceptance: {kind: per_position, conditional: [0.8, 0.7]}
-speculation: {method: eagle, num_speculative_tokens: 3}
-engine: {style: vllm, max_num_seqs: 8, max_num_batched_tokens: 512}
-quality: {contract: lossless}
-slo: {ttft_ms: 500, percentile: 95}
-price: {usd_per_gpu_hour: 3.5}
-run: {seed: 1, replications: 1}
-arms: {}
-"""
-
-
-@dataclass(frozen=True)
-class Broken:
-    """VALID with some lines replaced (None: removed), or another text or bytes, and overrides.
-
-    found: the field and line that must be named; line 0: wherever.
-    """
-
-    name: str
-    field: str
-    line: int
-    lines: dict[int, str | None] = field(default_factory=dict)
-    text: str | bytes | None = None
-    sets: tuple[str, ...] = ()
-    words: str = ""
-    files: dict[str, str | bytes] = field(default_factory=dict)
-
-    def write(self, folder: Path) -> Path:
-        for name, content in self.files.items():
-            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-        text = self.text
-        if text is None:
-            kept = [self.lines.get(place, line) for place, line in enumerate(VALID.splitlines(), start=1)]
-            text = "\n".join(line for line in kept if line is not None) + "\n"
-        path = folder / "broken.yaml"
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return path
-
-
-def at(line: int, new: str | None, found: str, words: str = "", found_line: int | None = None) -> Broken:
-    """One line of VALID replaced; the mistake is found in it."""
-    return Broken(f"{found} <- {new}", found, line if found_line is None else found_line, {line: new}, words=words)
-
-
-def override(text: str, found: str, words: str = "") -> Broken:
-    return Broken(f"--set {text[:60]}", found, 1, sets=(text,), words=words)
-
-
-def whole(name: str, text: str | bytes, found: str, line: int, words: str = "") -> Broken:
-    return Broken(name, found, line, text=text, words=words)
-
-
-def trace_columns(columns: str, found: str, words: str, trace_format: str = "auto") -> Broken:
-    line = f"  arrivals: {{kind: trace, path: t, format: {trace_format}, columns: {{{columns}}}}}"
-    return at(4, line, f"workload.arrivals.columns.{found}".rstrip("."), words)
-
-
-SLICE = "workload.slices.0"
 AFFINE = "calibration: {kind: affine, "
 COSTS = '"costs": {"form": "affine", "target_fixed_ms": 1}'
 PROVENANCE = '"provenance": {"source": "s", "date": "d", "licence": "l"}'
@@ -144,7 +68,7 @@ KEYS = [
     at(1, "calibration: nowhere.json", "calibration", "No such file"),
     at(1, "calibration: .", "calibration", "unknown calibration"),
     at(1, "calibration: ./", "calibration", "is a directory"),
-    at(16, "speculation: {method: ngram, num_speculative_tokens: 3}", "speculation.method", "not supported yet"),
+    at(16, "speculation: {method: dflash, num_speculative_tokens: 3}", "speculation.method", "not supported yet"),
     at(16, "speculation: {method: eagel, num_speculative_tokens: 3}", "speculation.method", "did you mean 'eagle'"),
     at(16, "speculation: {method: eagle}", "speculation.num_speculative_tokens", "is missing"),
     at(17, "engine: {style: sglang}", "engine.style", "not supported yet"),
@@ -169,23 +93,6 @@ VALUES = [
     at(3, "  requests: many", "workload.requests", "text"),
     at(3, "  requests:", "workload.requests", "is missing"),
     at(3, f"  requests: {'9' * 5000}", "workload.requests", "finite"),
-    at(3, "  duration_s: 0", "workload.duration_s", "above 0"),
-    at(3, "  duration_s: 1e9", "workload.duration_s", "at most 100000000"),
-    at(3, "  duration_s: true", "workload.duration_s", "boolean"),
-    Broken(
-        "duration at once",
-        "workload.duration_s",
-        3,
-        {3: "  duration_s: 5", 4: "  arrivals: {kind: at_once}"},
-        words="give `requests`",
-    ),
-    Broken(
-        "duration of too many",
-        "workload.duration_s",
-        3,
-        {3: "  duration_s: 1000", 4: "  arrivals: {kind: poisson, rate: 1e5}"},
-        words="at most 10000000",
-    ),
     at(4, "  arrivals: {kind: closed, concurrency: 0}", "workload.arrivals.concurrency", "at least 1"),
     at(4, "  arrivals: {kind: poisson, rate: 0}", "workload.arrivals.rate", "above 0"),
     at(4, "  arrivals: {kind: poisson, rate: .nan}", "workload.arrivals.rate", "finite"),
@@ -319,42 +226,10 @@ CALIBRATIONS = [
     calibration("a scenario", VALID, "calibration", 1, "unknown key"),
 ]
 
-TRACE = {4: "  arrivals: {kind: trace, path: t.csv}", 8: None, 9: None, 13: None, 14: None}
-WITH_TRACE = [
-    Broken("lengths beside a trace", f"{SLICE}.prompt_tokens", 8, {4: TRACE[4]}, words="a trace brings the lengths"),
-    at(4, "  arrivals: {kind: trace}", "workload.arrivals.path", "is missing"),
-    at(4, "  arrivals: {kind: trace, path: t, window_s: [9, 3]}", "workload.arrivals.window_s", "smaller time first"),
-    at(4, "  arrivals: {kind: trace, path: t, window_s: [9]}", "workload.arrivals.window_s", "at least 2"),
-    at(4, "  arrivals: {kind: trace, path: t, scale: 0}", "workload.arrivals.scale", "above 0"),
-    at(4, "  arrivals: {kind: trace, path: t, format: azur}", "workload.arrivals.format", "did you mean 'azure'"),
-    at(4, "  arrivals: {kind: trace, path: t, rate: 2, scale: 2}", "workload.arrivals.scale", "beside rate"),
-    at(4, "  arrivals: {kind: trace, path: t, format: csv}", "workload.arrivals.columns", "is missing"),
-    trace_columns("prompt_tokens: p", "output_tokens", "is missing"),
-    trace_columns("prompt_tokens: p, output_tokens: o, promt: x", "promt", "unknown key"),
-    trace_columns("prompt_tokens: p, output_tokens: p", "output_tokens", "already"),
-    trace_columns("prompt_tokens: p, output_tokens: o, arrival_unit: s", "arrival_unit", "without arrival"),
-    trace_columns("prompt_tokens: p, output_tokens: o, hash_ids: h", "hash_ids", "hash_block_tokens"),
-    trace_columns("prompt_tokens: p, output_tokens: o, hash_block_tokens: 9", "hash_block_tokens", "hash_ids"),
-    trace_columns("prompt_tokens: p, output_tokens: o", "", "columns of its own", "vidur"),
-]
-
-FOUND_BY_LOADING = [*TEXT, *KEYS, *VALUES, *ARMS, *SETS, *CALIBRATIONS, *WITH_TRACE]
+FOUND_BY_LOADING = [*TEXT, *KEYS, *VALUES, *ARMS, *SETS, *CALIBRATIONS]
 
 # Found when the workload and the engine are built: only the whole command can show them.
 FOUND_LATER = [
-    Broken("trace missing", "workload.arrivals.path", 4, TRACE),
-    Broken("trace empty", "header", 1, TRACE, files={"t.csv": ""}),
-    Broken("trace binary", "file", 0, TRACE, files={"t.csv": bytes(range(256))}),
-    Broken("trace is prose", "header", 1, TRACE, files={"t.csv": "hello\nworld\n"}),
-    Broken("trace cut off", "row", 1, TRACE, words="cut off", files={"t.csv": '{"timestamp": 0, "input_len'}),
-    Broken(
-        "trace without arrivals",
-        "workload.arrivals.path",
-        3,
-        TRACE | {3: None},
-        words="add `rate",
-        files={"t.csv": "num_prefill_tokens,num_decode_tokens\n5,5\n"},
-    ),
     at(8, "      prompt_tokens: {kind: empirical, path: none.txt}", f"{SLICE}.prompt_tokens.path"),
     Broken(
         "lengths no numbers",
@@ -370,25 +245,6 @@ FOUND_LATER = [
         {1: AFFINE + "target_fixed_ms: 10, num_gpu_blocks: 5, num_gpu_blocks_baseline: 5}"},
     ),
 ]
-
-
-def identity(case):
-    return re.sub(r"[^\w.]+", "-", case.name)[:80]
-
-
-def problems_of(path, sets):
-    """Lines that loading and resolving print."""
-    with pytest.raises(InputError) as caught:
-        resolve_arms(load_scenario(path, sets))
-    return [str(problem) for problem in caught.value.problems]
-
-
-def assert_told(lines, case):
-    assert lines
-    assert all(LINE.fullmatch(line) for line in lines), lines
-    place = rf":{case.line}:\d+: " if case.line else r":\d+:\d+: "
-    told = re.compile(f".*{place}{re.escape(case.field)}.*")
-    assert any(told.fullmatch(line) and case.words in line for line in lines), lines
 
 
 def test_the_valid_scenario_is_valid(tmp_path):
