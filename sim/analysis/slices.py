@@ -5,7 +5,8 @@ All slices share the engine, so a slice's latencies hold what the others' reques
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,13 @@ from .slo import meets_deadline, meets_slo
 from .timeline import Timeline, completed_requests, prefix_sums, timeline
 
 
+class SlicePool(NamedTuple):
+    """Replicas that serve some slices alone."""
+
+    replicas: int
+    slices: Collection[int]
+
+
 def slice_metrics(
     records: Records,
     requests: Requests,
@@ -29,15 +37,17 @@ def slice_metrics(
     success_rates: Sequence[float | None],
     slo: Slo | None = None,
     first_kept: int = 0,
+    pools: Sequence[SlicePool] | None = None,
 ) -> list[ReplicationMetrics]:
     """The fields of each slice in one replication. success_rates: one per slice. whole: the metrics of all slices.
 
-    Counts are those of the whole run, latencies and goodput those of the requests after the warm-up. The bill is
-    divided by `row_ms`.
+    Counts are those of the whole run, latencies and goodput those of the requests after the warm-up. The bill of each
+    pool (None: one pool for all) is divided by `row_ms`.
     """
     line = timeline(records)
     completed, kept = completed_requests(records), completed_requests(records, first_kept)
     work_ms = row_ms(records, requests, line, len(success_rates))
+    bill = bill_shares(work_ms, pools or [SlicePool(len(records.steps), range(len(success_rates)))])
     committed = committed_by_rounds(records)
     found = []
     for index in range(len(success_rates)):
@@ -56,8 +66,8 @@ def slice_metrics(
         latencies = request_latencies(records, line, late)
         if slo is not None:
             totals["kept_good_requests"] = float(meets_slo(latencies, slo).sum())
-        if "usd" in whole.totals and work_ms.any():
-            totals["usd"] = whole.totals["usd"] * float(work_ms[index] / work_ms.sum())
+        if "usd" in whole.totals:
+            totals["usd"] = whole.totals["usd"] * float(bill[index])
             within = meets_deadline(request_latencies(records, line, done), slo)
             tasks = successful_tasks(requests.slice_index[done], within, success_rates)
             if tasks is not None:
@@ -70,6 +80,19 @@ def slice_metrics(
         }
         found.append(ReplicationMetrics(field_values(SLICE_FIELDS, values, totals), totals, []))
     return found
+
+
+def bill_shares(work_ms: Floats, pools: Sequence[SlicePool]) -> Floats:
+    """Share of the bill by slice: a pool's replicas are paid by its slices, by the work that they were, idle time too.
+
+    The shares sum to 1; what slices without requests would have had to pay, the others pay.
+    """
+    shares = np.zeros(len(work_ms))
+    for pool in pools:
+        members = list(pool.slices)
+        if work_ms[members].any():
+            shares[members] += pool.replicas * work_ms[members] / work_ms[members].sum()
+    return shares / shares.sum() if shares.any() else shares
 
 
 def row_ms(records: Records, requests: Requests, line: Timeline, slices: int) -> Floats:

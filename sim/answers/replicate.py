@@ -13,7 +13,7 @@ from ..analysis.latency import request_latencies
 from ..analysis.metrics import ReplicationMetrics, replication_metrics
 from ..analysis.missed_graphs import MissedGraphs, missed_graphs
 from ..analysis.overload import OverloadEvidence, overload_evidence
-from ..analysis.slices import slice_metrics
+from ..analysis.slices import SlicePool, slice_metrics
 from ..analysis.statistics import mser5_limit, mser5_truncation
 from ..analysis.timeline import completed_requests, timeline
 from ..engine.loop import simulate_pools
@@ -149,7 +149,15 @@ def _measured(
     )
     slices = []
     if len(arm.slices) > 1:
-        slices = slice_metrics(records, requests, metrics, success_rates=success_rates, slo=slo, first_kept=first_kept)
+        slices = slice_metrics(
+            records,
+            requests,
+            metrics,
+            success_rates=success_rates,
+            slo=slo,
+            first_kept=first_kept,
+            pools=[SlicePool(pool.settings.replicas, pool.slices or range(len(arm.slices))) for pool in arm.pools],
+        )
     open_traffic = isinstance(task.scenario.workload.arrivals, Poisson | Gamma | TraceArrivals)
     decode_steps = sum(int((steps.decode_rows > 0).sum()) for steps in records.steps)
     return ArmReplication(
@@ -157,7 +165,7 @@ def _measured(
         slices=slices,
         series=_series(records, requests, first_kept) if task.scenario.run.intervals == "batch_means" else None,
         steady=steady,
-        overload=overload_evidence(records) if open_traffic else None,
+        overload=overload_evidence(records, [pool.settings.replicas for pool in arm.pools]) if open_traffic else None,
         decode_steps=decode_steps,
         decode_rows=sum(int(steps.decode_rows.sum()) for steps in records.steps),
         context_tokens=sum(int(steps.context_tokens.sum()) for steps in records.steps),

@@ -58,9 +58,9 @@ def _of_arm(plan: ArmPlan, replications: Sequence[ArmReplication], arm: Mapping[
 
 
 def _unsteady(replications: Sequence[ArmReplication]) -> list[str]:
-    """A warm-up rule that cut as much as it may says that the start was still felt there."""
+    """A warm-up rule that cut as much as it may says that no steady state was seen; chance does so now and then."""
     cut = sum(not one.steady for one in replications)
-    if not cut:
+    if 2 * cut < len(replications) or not cut:
         return []
     of = f" in {cut} of {len(replications)} replications" if len(replications) > 1 else ""
     return [f"the warm-up rule cut half of the run{of}: no steady state was seen, ask for more requests"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hand_made import counts
 
-from sim.analysis.overload import detect_overload
+from sim.analysis.overload import detect_overload, judge_overload, overload_evidence
 from sim.engine.records import Records, RequestRecords, Segments, Steps
 
 SEEDS = range(20)
@@ -158,6 +158,34 @@ def test_chance_alone_rarely_looks_like_overload():
     """3 % below the limit, 4,000 geometric lengths offer 2.2 % more or less work than they should."""
     runs = (shared_processor(seed, 4000, 0.97, tokens=50) for seed in range(100))
     assert sum(detect_overload([run]).detected for run in runs) <= 3
+
+
+def side_by_side(one, other):
+    """Two replicas, each with its own requests."""
+    columns = {
+        name: np.concatenate([getattr(part.requests, name) for part in (one, other)])
+        for name in RequestRecords.__dataclass_fields__
+    }
+    columns["replica"] = np.repeat([0, 1], [len(one.requests), len(other.requests)])
+    requests = RequestRecords(**columns)
+    return Records([*one.steps, *other.steps], requests, one.segments, one.counts, False, None)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_pools_do_not_help_each_other_out(order):
+    """One at twice its limit and one at a tenth: together they would have room enough."""
+    busy, idle = mm1(1, 8000, 2.0), mm1(2, 400, 0.1)
+    both = side_by_side(*(busy, idle)[::order])
+    assert not judge_overload([overload_evidence(side_by_side(idle, mm1(3, 400, 0.1)), [1, 1])]).detected
+    found = judge_overload([overload_evidence(both, [1, 1])])
+    assert found.detected
+    assert found.carried_request_rate == pytest.approx(100 + 10, rel=0.05)
+
+
+def test_a_pool_that_is_hardly_used_hides_nothing():
+    found = judge_overload([overload_evidence(side_by_side(mm1(1, 8000, 2.0), mm1(2, 5, 0.1)), [1, 1])])
+    assert found.detected
+    assert found.carried_request_rate == pytest.approx(100, rel=0.05)
 
 
 def test_too_little_to_tell():

@@ -11,7 +11,7 @@ from sim.analysis.fields import SLICE_FIELDS
 from sim.analysis.metrics import replication_metrics
 from sim.analysis.overload import Overload
 from sim.analysis.replications import merge_slice
-from sim.analysis.slices import committed_by_rounds, row_ms, slice_metrics
+from sim.analysis.slices import SlicePool, bill_shares, committed_by_rounds, row_ms, slice_metrics
 from sim.analysis.timeline import timeline
 from sim.inputs.scenario import Price, Slo
 
@@ -88,6 +88,17 @@ def test_requests_with_more_drafts_pay_for_more_rows():
     one.requests.draft_tokens[:] = [0, 0, 3]
     requests = workload(stories, slice_index=[0, 0, 1])
     assert row_ms(one, requests, timeline(one), 2) == pytest.approx([4 + 12 * 2 / 6, 2 + 12 * 4 / 6])
+
+
+def test_slices_pay_for_the_replicas_of_their_pool():
+    work_ms = np.array([10.0, 30.0, 5.0, 0.0])
+    one = [SlicePool(2, range(4))]
+    assert bill_shares(work_ms, one) == pytest.approx(work_ms / 45)
+    pools = [SlicePool(3, {0, 1}), SlicePool(1, {2})]
+    assert bill_shares(work_ms, pools) == pytest.approx([3 / 16, 9 / 16, 1 / 4, 0])
+    idle = [SlicePool(3, {0, 1}), SlicePool(1, {3}), SlicePool(1, {2})]
+    assert bill_shares(work_ms, idle) == pytest.approx([3 / 16, 9 / 16, 1 / 4, 0])
+    assert bill_shares(np.zeros(4), one).tolist() == [0.0] * 4
 
 
 def test_tokens_of_rounds_are_those_that_no_prefill_delivered():

@@ -48,7 +48,7 @@ def scenario(**changes):
 def result(tmp_path_factory):
     path = tmp_path_factory.mktemp("slices") / "s.json"
     path.write_text(json.dumps(scenario()))
-    return run_scenario(path, keep_tables=True)
+    return run_scenario(path, keep_tables=3)
 
 
 @pytest.mark.parametrize("arm", ["baseline", "speculative"])
