@@ -41,7 +41,7 @@ def build_runs(
         for block in _blocks(np.flatnonzero(requests.slice_index == index), lengths):
             positions = lengths[block]
             uniforms = position_uniforms(seed, replication, Stream.ACCEPTANCE, block, positions)
-            shift = law.sigma * effects[block, None]
+            shift = law.shifts(effects[block], positions)[:, None]
             if law.memory_sd:
                 shift = shift + _memory(law, depth, seed, replication, block, positions)
             counts = _count_accepted(law, uniforms, hardness_of(shift), depth)
