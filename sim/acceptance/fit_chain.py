@@ -107,9 +107,7 @@ class _World:
         for number in range(_PASSES):
             sigma = min(math.sqrt(own + slope * slope), _LARGEST_SPREAD)
             link = LengthLink(slope / sigma if sigma else 0.0, self.median, self.log_sd)
-            law = AcceptanceLaw(
-                tuple(odds.tolist()), sigma, law.phi, math.sqrt(memory), len(self.rates), link
-            )
+            law = AcceptanceLaw(tuple(odds.tolist()), sigma, law.phi, math.sqrt(memory), len(self.rates), link)
             seen_sample = self.simulated(law)
             seen = _moments(seen_sample)
             misfit = float(np.sum((seen.covariances - self.target.covariances) ** 2))
@@ -117,7 +115,9 @@ class _World:
                 break
             free = (wanted > 0) & np.isfinite(wanted)
             seen_odds = odds_against(measured_like(seen_sample, self.k, len(self.rates)))
-            ratio = np.where(free & (seen_odds > 0) & np.isfinite(seen_odds), wanted / np.where(seen_odds > 0, seen_odds, 1), 1)
+            ratio = np.where(
+                free & (seen_odds > 0) & np.isfinite(seen_odds), wanted / np.where(seen_odds > 0, seen_odds, 1), 1
+            )
             odds = np.where(free, odds * ratio, odds)
             gain = self._gain(odds)
             own = max(0.0, own + 0.7 * (self.target.mean_variance - seen.mean_variance) / gain**2)
@@ -131,6 +131,7 @@ class _World:
 
     def _gain(self, odds: Floats) -> float:
         """How much a small shift of the logit moves the mean accepted drafts, at the centre."""
+
         def mean(shift: float) -> float:
             held = np.pad(odds, (0, self.k - len(odds)), mode="edge")
             return float(np.cumprod(1 / (1 + held * math.exp(-shift))).sum())

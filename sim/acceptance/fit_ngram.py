@@ -12,8 +12,8 @@ from .ngram_runs import NgramDraws, NgramLaw, ngram_runs
 from .round_sample import Ints, RoundSample, walked
 
 FEWEST_TRIALS = 100
-_POSITIONS = 400_000
-_PASSES = 14
+_POSITIONS = 150_000
+_PASSES = 10
 _SEED = 6
 
 
@@ -86,7 +86,8 @@ def moved_to(
         match = _moved(match, wanted.match, seen.match)
         odds = _moved(odds, wanted.accepted, seen.accepted)
         if not never_short:
-            shares = np.minimum.accumulate(np.clip(shares * wanted.proposed / np.maximum(seen.proposed, 1e-9), 0, 1))
+            shown = seen.proposed[: len(shares)]
+            shares = np.minimum.accumulate(np.clip(shares * wanted.proposed / np.maximum(shown, 1e-9), 0, 1))
         if spread is not None:
             variance *= float(np.clip(spread / max(_spread(seen_sample), 1e-9), 0.5, 2.0))
             variance = min(variance, 9.0)

@@ -91,7 +91,9 @@ def read_acceptance_log(path: Path) -> AcceptanceLog:
         problems.append(_problem(file, 1, 1, "file", "holds no sequence", "add one JSON object a line"))
     for line, _, by_position, _ in read:
         if by_position != read[0][2]:
-            what = "has entries by position, the first line by round" if by_position else "has rounds, the first positions"
+            what = (
+                "has entries by position, the first line by round" if by_position else "has rounds, the first positions"
+            )
             problems.append(line.problem("accepted_at" if by_position else "accepted", what, "write two files"))
     if problems:
         raise InputError(first_problems(problems))
@@ -193,10 +195,16 @@ def _sequence(line: _Line, problems: list[Problem]) -> tuple[LogSequence, bool, 
     if by_position:
         k = max(int(accepted.max()), 1) if k is None else k
         if accepted.max() > k:
-            problems.append(line.problem("k", f"{k} with a run of {accepted.max()}", "give the largest run it can tell"))
+            problems.append(
+                line.problem("k", f"{k} with a run of {accepted.max()}", "give the largest run it can tell")
+            )
             return None
     category = data.get("category")
-    return LogSequence(str(data.get("request_id")), category if isinstance(category, str) else None, accepted, drafted), by_position, k
+    return (
+        LogSequence(str(data.get("request_id")), category if isinstance(category, str) else None, accepted, drafted),
+        by_position,
+        k,
+    )
 
 
 def _fits(line: _Line, key: str, accepted: Ints, drafted: Ints, problems: list[Problem]) -> bool:
@@ -226,6 +234,10 @@ def _engine_metrics(data: dict[str, Any]) -> dict[str, Any] | None:
     if not isinstance(speculative, dict) or "per_step_accepted" not in speculative:
         return None
     drafted = speculative.get("per_step_drafted")
-    if isinstance(drafted, list) and len(set(map(str, drafted))) == 1 and drafted == [speculative.get("num_spec_tokens")] * len(drafted):
+    if (
+        isinstance(drafted, list)
+        and len(set(map(str, drafted))) == 1
+        and drafted == [speculative.get("num_spec_tokens")] * len(drafted)
+    ):
         drafted = speculative.get("num_spec_tokens")
     return {"request_id": data.get("id"), "accepted": speculative["per_step_accepted"], "k": drafted}
