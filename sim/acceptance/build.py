@@ -13,7 +13,8 @@ from ..inputs.scenario import Acceptance, Replay
 from ..workload.requests import Requests
 from ..workload.streams import Stream, generator
 from .compile import law_of
-from .law import AcceptanceLaw, Floats, hardness_of, probability
+from .counts import count_accepted
+from .law import AcceptanceLaw, Floats, hardness_of
 from .logit_memory import normals_from_uniforms, stationary_states
 from .ngram_runs import NgramDraws, NgramLaw, ngram_runs
 from .position_draws import flat_uniforms, position_uniforms, request_blocks
@@ -145,15 +146,3 @@ def _memory(law: AcceptanceLaw, depth: int, seed: int, replication: int, block: 
     even = (positions + depth + 1) // 2 * 2
     uniforms = position_uniforms(seed, replication, Stream.ACCEPTANCE_MEMORY, block, even)
     return stationary_states(normals_from_uniforms(uniforms), law.phi, law.memory_sd)
-
-
-def count_accepted(law: AcceptanceLaw, uniforms: Floats, hardness: Floats, depth: int) -> NDArray[np.uint8]:
-    """Survival probabilities above the uniform of each position; hardness is [request, 1] or [request, position]."""
-    width = uniforms.shape[1]
-    survival = np.ones((1, 1))
-    counts = np.zeros(uniforms.shape, dtype=np.uint8)
-    for i in range(depth):
-        here = hardness[:, i : i + width] if law.memory_sd else hardness
-        survival = survival * probability(law.odds_at(i), here)
-        counts += uniforms < survival
-    return counts

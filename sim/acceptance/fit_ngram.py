@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .law import Floats, hardness_of, odds_against
+from .law import Floats, hardness_of, moved_odds, odds_against
 from .ngram_runs import NgramDraws, NgramLaw, ngram_runs
 from .round_sample import Ints, RoundSample, walked
 
@@ -59,12 +59,6 @@ def moved_to(
 
     spread: variance of request means to reach; None keeps `sigma`.
     """
-    copies = max(1, _POSITIONS // max(1, int(output_tokens.sum())))
-    lengths = np.tile(output_tokens, copies)
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    rng = np.random.Generator(np.random.PCG64(_SEED))
-    effects = rng.standard_normal(len(lengths))
-    draws = NgramDraws(*rng.random((3, int(lengths.sum()))))
     match, odds = odds_against(wanted.match), odds_against(wanted.accepted)
     shares = wanted.proposed
     never_short = bool(np.all(shares > 0.9999))
@@ -80,11 +74,10 @@ def moved_to(
         )
         if number == _PASSES - 1:
             break
-        drafted, accepted = ngram_runs(law, draws, hardness_of(law.sigma * effects), starts, lengths)
-        seen_sample = walked(accepted, drafted, starts, lengths, k)
+        seen_sample = lookup_log(law, output_tokens, k)
         seen = ngram_rates(seen_sample, k, depth)
-        match = _moved(match, wanted.match, seen.match)
-        odds = _moved(odds, wanted.accepted, seen.accepted)
+        match = moved_odds(match, wanted.match, seen.match)
+        odds = moved_odds(odds, wanted.accepted, seen.accepted)
         if not never_short:
             shown = seen.proposed[: len(shares)]
             shares = np.minimum.accumulate(np.clip(shares * wanted.proposed / np.maximum(shown, 1e-9), 0, 1))
@@ -94,12 +87,18 @@ def moved_to(
     return law
 
 
+def lookup_log(law: NgramLaw, output_tokens: Ints, k: int, seed: int = _SEED) -> RoundSample:
+    """The rounds that k drafts make of a law over outputs of these lengths, repeated to a good size."""
+    copies = max(1, _POSITIONS // max(1, int(output_tokens.sum())))
+    lengths = np.tile(output_tokens, copies)
+    starts = np.cumsum(lengths) - lengths
+    rng = np.random.Generator(np.random.PCG64(seed))
+    hardness = hardness_of(law.sigma * rng.standard_normal(len(lengths)))
+    draws = NgramDraws(*rng.random((3, int(lengths.sum()))))
+    drafted, accepted = ngram_runs(law, draws, hardness, starts, lengths)
+    return walked(accepted, drafted, starts, lengths, k)
+
+
 def _spread(sample: RoundSample) -> float:
     means, _ = sample.request_means()
     return float(means.var()) if len(means) else 0.0
-
-
-def _moved(odds: Floats, wanted: Floats, seen: Floats) -> Floats:
-    free = (wanted > 0) & (wanted < 1) & (seen > 0) & (seen < 1)
-    safe_wanted, safe_seen = np.where(free, wanted, 0.5), np.where(free, seen, 0.5)
-    return np.where(free, odds * odds_against(safe_wanted) / odds_against(safe_seen), odds)

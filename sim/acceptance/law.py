@@ -4,9 +4,9 @@ P(draft token i accepted | all before it were), i counting from 0, for a round a
 
     1 / (1 + odds_against[i] * hardness),    hardness = exp(-(sigma * z[r] + x[r, p + i]))
 
-z is standard normal, or partly the standard score of the request's log output length (`LengthLink`); x is a stationary
-AR(1) over output positions, correlation phi, standard deviation memory_sd. Odds of 0 and infinity are probabilities of 1
-and 0, exactly.
+z is standard normal, or partly the standard score of the request's log output length (`LengthLink`); x is a
+stationary AR(1) over output positions, correlation phi, standard deviation memory_sd. Odds of 0 and infinity are
+probabilities of 1 and 0, exactly.
 """
 
 from __future__ import annotations
@@ -85,3 +85,11 @@ def probability(odds: float, hardness: Floats) -> Floats:
     with np.errstate(over="ignore"):
         accepted: Floats = 1 / (1 + odds * hardness)
     return accepted
+
+
+def moved_odds(odds: Floats, wanted: Floats, seen: Floats) -> Floats:
+    """Odds against, moved by what a log that shows `seen` still lacks of `wanted`; certain rates stay as they are."""
+    free = (wanted > 0) & (wanted < 1) & (seen > 0) & (seen < 1)
+    wanted_odds, seen_odds = (odds_against(np.where(free, rates, 0.5)) for rates in (wanted, seen))
+    moved: Floats = np.where(free, odds * wanted_odds / seen_odds, odds)
+    return moved

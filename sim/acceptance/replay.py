@@ -2,8 +2,8 @@
 
 A log by position is taken as it is. A log by round is exact at its own draft length k; the other positions follow the
 nested rule: inside an accepted run of a the run that starts j tokens later is a - j, and the rejected position accepts
-nothing. The bonus position of a fully accepted round is not known: it is drawn, with the rate of the log's deepest draft
-position, and where it is accepted the run goes on into the next round.
+nothing. The bonus position of a fully accepted round is not known: it is drawn, with the rate of the log's deepest
+draft position, and where it is accepted the run goes on into the next round.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REJECTED, _ACCEPTED, _UNKNOWN = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRuns:
-    """Runs of the requests of one slice, flattened in their order; drafted is None where k tokens are always drafted."""
+    """Runs of the requests of one slice, flattened; drafted is None where k tokens are always drafted."""
 
     accepted: Bytes
     drafted: Bytes | None
@@ -38,7 +38,7 @@ class ReplayedRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class _Template:
+class SequenceValues:
     """One sequence by output position. values: what becomes of the draft token at each position, or the accepted runs.
 
     body: positions before its last round, which its end cut: where another sequence follows, it takes over there.
@@ -57,7 +57,7 @@ def replay_runs(
     A request that is longer goes on with other sequences of the task, one that is shorter stops early.
     """
     log, sequences = replayed_log(replay, base_dir)
-    templates = [_template(one, by_position=log.by_position) for one in sequences]
+    templates = [sequence_values(one, by_position=log.by_position) for one in sequences]
     rate = 0.0 if log.by_position else bonus_rate(log, sequences)
     drawn = replayed_sequences(len(sequences), len(requests), slice_index, seed, replication)
     rows = np.flatnonzero(requests.slice_index == slice_index)
@@ -96,7 +96,7 @@ def nested_runs(values: Bytes, bonus: NDArray[np.bool_], lengths: Ints, depth: i
 
 
 def bonus_rate(log: AcceptanceLog, sequences: list[LogSequence]) -> float:
-    """Acceptance at the deepest position of fully drafted rounds, pooled: what a further draft token is taken to have."""
+    """Acceptance at the deepest position of rounds, pooled: what a further draft token is taken to have."""
     sample = log_sample(log, sequences)
     full = int(np.sum((sample.accepted == sample.drafted) & (sample.drafted > 0)))
     reached = int(np.sum((sample.accepted >= sample.drafted - 1) & (sample.drafted > 0)))
@@ -106,7 +106,7 @@ def bonus_rate(log: AcceptanceLog, sequences: list[LogSequence]) -> float:
 def log_sample(log: AcceptanceLog, sequences: list[LogSequence], k: int | None = None) -> RoundSample:
     """The rounds of a log: as recorded, or those that k drafts make of a log by position (default: its own k).
 
-    Where the drafted length is not known, it is the longest accepted run of the log and one more.
+    Where the drafted length is not known, it is the longest accepted run of the log.
     """
     lengths = [one.output_tokens(by_position=log.by_position) for one in sequences]
     if log.by_position:
@@ -114,7 +114,7 @@ def log_sample(log: AcceptanceLog, sequences: list[LogSequence], k: int | None =
         accepted = np.concatenate([one.accepted for one in sequences])
         drafts = [np.full(len(one.accepted), ALWAYS_K) if one.drafted is None else one.drafted for one in sequences]
         return walked(accepted, np.concatenate(drafts), starts, np.array(lengths), k or log.k or 1)
-    longest = 1 + max(int(one.accepted.max()) for one in sequences)
+    longest = max(1, *(int(one.accepted.max()) for one in sequences))
     drafted = [np.full(len(one.accepted), longest) if one.drafted is None else one.drafted for one in sequences]
     return sample_of([one.accepted for one in sequences], drafted, lengths)
 
@@ -126,7 +126,7 @@ def reconstructed_share(log: AcceptanceLog, sequences: list[LogSequence], k: int
     rate, rng = bonus_rate(log, sequences), np.random.Generator(np.random.PCG64(1))
     rounds = made_up = 0
     for one in sequences:
-        template = _template(one, by_position=False)
+        template = sequence_values(one, by_position=False)
         length = np.array([len(template.values)])
         accepted = nested_runs(template.values, rng.random(len(template.values)) < rate, length, k)
         recorded = {start: which for which, start in enumerate(np.concatenate([[1], 1 + np.cumsum(one.accepted + 1)]))}
@@ -141,22 +141,23 @@ def reconstructed_share(log: AcceptanceLog, sequences: list[LogSequence], k: int
     return made_up / rounds if rounds else 0.0
 
 
-def _template(sequence: LogSequence, *, by_position: bool) -> _Template:
+def sequence_values(sequence: LogSequence, *, by_position: bool) -> SequenceValues:
+    """A logged sequence by output position."""
     accepted, drafted = sequence.accepted, sequence.drafted
     if by_position:
         every = np.full(len(accepted), ALWAYS_K) if drafted is None else drafted
-        return _Template(accepted.astype(np.uint8), every.astype(np.uint8), len(accepted))
+        return SequenceValues(accepted.astype(np.uint8), every.astype(np.uint8), len(accepted))
     drafts = np.full(len(accepted), ALWAYS_K) if drafted is None else drafted
     starts = np.concatenate([[1], 1 + np.cumsum(accepted + 1)])
     values = np.full(starts[-1], _ACCEPTED, dtype=np.uint8)
     values[0] = _REJECTED
     values[starts[1:] - 1] = np.where((accepted == drafts) & (drafts > 0), _UNKNOWN, _REJECTED)
     proposals = np.concatenate([[0], np.repeat(drafts, accepted + 1)]).astype(np.uint8)
-    return _Template(values, proposals, int(starts[-2] if len(accepted) > 1 else starts[-1]))
+    return SequenceValues(values, proposals, int(starts[-2] if len(accepted) > 1 else starts[-1]))
 
 
 def _sequences_of(
-    templates: list[_Template], rows: Ints, first: Ints, lengths: Ints, seed: int, replication: int
+    templates: list[SequenceValues], rows: Ints, first: Ints, lengths: Ints, seed: int, replication: int
 ) -> tuple[Bytes, Bytes]:
     """Values and drafts of some requests, flattened; a sequence that follows is drawn at the position it starts."""
     own = np.array([len(one.values) for one in templates])

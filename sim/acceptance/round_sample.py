@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .law import Floats
 
 Ints = NDArray[np.int64]
+RunArray = NDArray[np.uint8] | NDArray[np.int64]
 
 LAGS = (1, 2, 4, 8, 16, 32)
 FEWEST_ROUNDS = 5  # of a sequence whose mean says something
@@ -35,7 +36,7 @@ class RoundSample:
         return np.diff(self.first)
 
     def reached(self, depth: int) -> tuple[Ints, Ints]:
-        """By draft position 0 .. depth - 1: rounds that drafted it with all before it accepted, and that accepted it."""
+        """By draft position: rounds that drafted it with all before it accepted, and rounds that accepted it."""
         positions = np.arange(depth)[:, None]
         step = max(1, (1 << 22) // depth)
         tried, held = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=np.int64)
@@ -84,12 +85,36 @@ def sample_of(accepted: Sequence[Ints], drafted: Sequence[Ints], output_tokens: 
     return RoundSample(together, drafts, first, np.array(output_tokens, dtype=np.int64))
 
 
-def walked(accepted: Ints, drafted: Ints | None, starts: Ints, output_tokens: Ints, k: int) -> RoundSample:
+def stepping_window(sample: RoundSample) -> int | None:
+    """The first draft length of a log whose drafter then adds 2 after a fully accepted round and else takes 1 off.
+
+    None where the draft lengths follow another rule.
+    """
+    starts = sample.first[:-1][sample.rounds > 0]
+    first = np.unique(sample.drafted[starts])
+    follows = np.ones(len(sample.drafted), dtype=bool)
+    follows[starts] = False
+    now, before = np.flatnonzero(follows), np.flatnonzero(follows) - 1
+    next_window = _stepped(sample.drafted[before], sample.accepted[before])
+    if len(first) != 1 or not len(now) or np.any(next_window != sample.drafted[now]):
+        return None
+    return int(first[0])
+
+
+def _stepped(window: Ints, accepted: Ints) -> Ints:
+    return np.where(accepted >= window, window + 2, np.maximum(window - 1, 1))
+
+
+def walked(
+    accepted: RunArray, drafted: RunArray | None, starts: Ints, output_tokens: Ints, k: int, window: int | None = None
+) -> RoundSample:
     """The rounds that k drafts make of runs by output position; starts[r] is output position 0 of sequence r.
 
-    The last round of each sequence, which its end may cut, is left out.
+    window: the drafter's first draft length, stepped as in `stepping_window` and never above k. The last round of each
+    sequence, which its end may cut, is left out.
     """
     count = len(starts)
+    windows = np.full(count, k if window is None else window)
     position = np.ones(count, dtype=np.int64)
     running = np.flatnonzero(position < output_tokens)
     rows: list[Ints] = []
@@ -97,9 +122,13 @@ def walked(accepted: Ints, drafted: Ints | None, starts: Ints, output_tokens: In
     drafts: list[Ints] = []
     while len(running):
         at = starts[running] + position[running]
-        drafted_here = np.full(len(running), k) if drafted is None else np.minimum(drafted[at].astype(np.int64), k)
+        drafted_here = np.minimum(windows[running], k)
+        if drafted is not None:
+            drafted_here = np.minimum(drafted_here, drafted[at].astype(np.int64))
         accepted_here = np.minimum(accepted[at].astype(np.int64), drafted_here)
         position[running] += accepted_here + 1
+        if window is not None:
+            windows[running] = _stepped(windows[running], accepted_here)
         inside = position[running] < output_tokens[running]
         running = running[inside]
         rows.append(running)

@@ -93,8 +93,8 @@ def _slice_warnings(arm: Arm, part: Slice, traced: bool, base_dir: Path) -> Iter
         profile = None if isinstance(path, ProfileDefect) else read_profile(path)
         if profile is not None and profile.shape == "tree":
             yield (
-                f"profile {profile.name} was measured with a draft tree; a chain accepts fewer tokens at the same depth, "
-                "read its gain as an upper bound"
+                f"profile {profile.name} was measured with a draft tree; a chain accepts fewer tokens at the same "
+                "depth, read its gain as an upper bound"
             )
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..inputs.errors import InputError, Problem
-from ..inputs.source import Mark, placed, Finding
+from ..inputs.source import Finding, Mark, placed
 from ..inputs.wording import shown
 from .first_problems import first_problems
 from .text_file import read_lines

@@ -1,4 +1,4 @@
-"""The calibrations, acceptance profiles and scenarios that travel with the program: in the wheel as data, else beside the package."""
+"""Calibrations, acceptance profiles and scenarios that are shipped: in the wheel as data, else beside the package."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ class ChainLaw(Part):
     """A drafter that always proposes k tokens.
 
     conditional: by draft position, pooled over the rounds of a log at the profile's fitted_k. centre: the same at the
-    centre of the spread, so that a simulated log returns `conditional`; left out, it is computed.
+    centre of the spread, so that a simulated log returns `conditional`; left out, it is computed. observed: what the
+    log shows; simulated: what a log of the law shows over outputs of the same lengths.
     """
 
     form: Literal["chain"]
@@ -52,6 +53,7 @@ class ChainLaw(Part):
     memory: Memory | None = None
     length_link: LengthLink | None = None
     observed: Observed | None = None
+    simulated: Observed | None = None
 
 
 class LookupLaw(Part):
@@ -68,16 +70,18 @@ class LookupLaw(Part):
     centre_proposed: Rates | None = None
     sigma: Spread = 0.0
     observed: Observed | None = None
+    simulated: Observed | None = None
 
 
 Law = Annotated[ChainLaw | LookupLaw, Field(discriminator="form")]
 
 
 class AcceptanceProfile(Part):
-    """The stored form. `laws` holds `all` and, where the source tells tasks apart, each of them.
+    """The stored form. `laws` holds `all` and each task that the source tells apart, or the tasks alone.
 
-    shape: what the drafter proposes, a chain of tokens, a tree (acceptance along the best branch: it does not carry over
-    to a chain), or what a look-up finds. fitted_k: drafts per round (levels of a tree) in the source; None: they varied.
+    shape: what the drafter proposes, a chain of tokens, a tree (acceptance along the best branch: it does not carry
+    over to a chain), or what a look-up finds. fitted_k: drafts per round (levels of a tree) in the source; None: they
+    varied.
     """
 
     schema_: Literal["specsim-acceptance/1"] = Field(alias="schema")
