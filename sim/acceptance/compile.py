@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..inputs.errors import SpecsimError
 from ..inputs.load_profile import ProfileDefect, law_of_task, profile_file, read_profile
@@ -22,7 +20,7 @@ from ..inputs.scenario import Acceptance, AcceptanceLength, Iid, Named, Ngram, P
 from .dashboard import dashboard_alpha
 from .fit_ngram import NgramRates, moved_to
 from .law import AcceptanceLaw, Floats, LengthLink, hardness_of, odds_against
-from .logit_memory import stationary_states
+from .logit_memory import normal_quantiles, stationary_states
 from .ngram_runs import NgramLaw
 from .pooled_log import pooled_conditional
 
@@ -165,18 +163,13 @@ def _fit_hardness(sigma: float, phi: float, memory_sd: float, depth: int) -> Flo
     """
     positions = FIT_OUTPUT_TOKENS + depth
     if memory_sd == 0:
-        shifts = sigma * _normal_quantiles((np.arange(_FIT_SHIFTS) + 0.5) / _FIT_SHIFTS)
+        shifts = sigma * normal_quantiles((np.arange(_FIT_SHIFTS) + 0.5) / _FIT_SHIFTS)
         return hardness_of(np.broadcast_to(shifts[:, None], (_FIT_SHIFTS, positions)))
     count = min(_MOST_FIT_PATHS, _FIT_PATH_DRAFTS // (depth + 1))
     ranks = np.arange(count) + 0.5
-    shifts = sigma * _normal_quantiles(ranks / count)[:, None]
+    shifts = sigma * normal_quantiles(ranks / count)[:, None]
     normals = np.random.Generator(np.random.PCG64(_FIT_SEED)).standard_normal((count, positions))
-    normals[:, 0] = _normal_quantiles(ranks * _GOLDEN_RATIO % 1)
+    normals[:, 0] = normal_quantiles(ranks * _GOLDEN_RATIO % 1)
     states = stationary_states(normals, phi, memory_sd)
     states *= memory_sd / np.sqrt(np.mean(states**2, axis=0))
     return hardness_of(np.concatenate([shifts + states, shifts - states]))
-
-
-def _normal_quantiles(probabilities: NDArray[np.floating]) -> Floats:
-    quantile = NormalDist().inv_cdf
-    return np.array([quantile(float(probability)) for probability in probabilities])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .counts import count_accepted
 from .law import AcceptanceLaw, Floats, LengthLink, hardness_of, moved_odds, odds_against
-from .logit_memory import stationary_states
+from .logit_memory import even_normals, stationary_states
 from .round_sample import LAGS, Ints, RoundSample, walked
 
 FEWEST_TRIALS = 100  # rounds behind the rate of a draft position
@@ -88,7 +88,7 @@ class SequenceWorld:
         self.lengths = np.sort(np.tile(output_tokens, copies))
         self.starts = np.cumsum(self.lengths) - self.lengths
         rng = np.random.Generator(np.random.PCG64(seed))
-        self.effects = rng.standard_normal(len(self.lengths))
+        self.effects = even_normals(len(self.lengths), rng)
         self.blocks = []
         for rows in np.array_split(np.arange(len(self.lengths)), max(1, len(self.lengths) // 256)):
             width = int(self.lengths[rows].max())
@@ -100,7 +100,9 @@ class SequenceWorld:
         shifts = law.shifts(self.effects, self.lengths)
         parts = []
         for rows, uniforms, normals in self.blocks:
-            states = shifts[rows, None] + stationary_states(normals, law.phi, law.memory_sd)
+            states = shifts[rows, None]
+            if law.memory_sd:
+                states = states + stationary_states(normals, law.phi, law.memory_sd)
             counts = count_accepted(law, uniforms, hardness_of(states), self.k)
             parts += [row[:length] for row, length in zip(counts, self.lengths[rows].tolist(), strict=True)]
         return np.concatenate(parts)

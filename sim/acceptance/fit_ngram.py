@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .law import Floats, hardness_of, moved_odds, odds_against
+from .logit_memory import even_normals
 from .ngram_runs import NgramDraws, NgramLaw, ngram_runs
 from .round_sample import Ints, RoundSample, walked
 
@@ -15,6 +16,7 @@ FEWEST_TRIALS = 100
 _POSITIONS = 150_000
 _PASSES = 10
 _SEED = 6
+_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ def moved_to(
             break
         seen_sample = lookup_log(law, output_tokens, k)
         seen = ngram_rates(seen_sample, k, depth)
+        if spread is None and _close(seen, wanted):
+            break
         match = moved_odds(match, wanted.match, seen.match)
         odds = moved_odds(odds, wanted.accepted, seen.accepted)
         if not never_short:
@@ -87,13 +91,21 @@ def moved_to(
     return law
 
 
-def lookup_log(law: NgramLaw, output_tokens: Ints, k: int, seed: int = _SEED) -> RoundSample:
-    """The rounds that k drafts make of a law over outputs of these lengths, repeated to a good size."""
-    copies = max(1, _POSITIONS // max(1, int(output_tokens.sum())))
+def _close(seen: NgramRates, wanted: NgramRates) -> bool:
+    """Whether a simulated log shows the rates to a thousandth."""
+    pairs = zip((seen.match, seen.accepted), (wanted.match, wanted.accepted), strict=True)
+    return all(bool(np.all(np.abs(one - other) <= _TOLERANCE * other)) for one, other in pairs)
+
+
+def lookup_log(
+    law: NgramLaw, output_tokens: Ints, k: int, seed: int = _SEED, positions: int = _POSITIONS
+) -> RoundSample:
+    """The rounds that k drafts make of a law over outputs of these lengths, repeated to about so many positions."""
+    copies = max(1, positions // max(1, int(output_tokens.sum())))
     lengths = np.tile(output_tokens, copies)
     starts = np.cumsum(lengths) - lengths
     rng = np.random.Generator(np.random.PCG64(seed))
-    hardness = hardness_of(law.sigma * rng.standard_normal(len(lengths)))
+    hardness = hardness_of(law.sigma * even_normals(len(lengths), rng))
     draws = NgramDraws(*rng.random((3, int(lengths.sum()))))
     drafted, accepted = ngram_runs(law, draws, hardness, starts, lengths)
     return walked(accepted, drafted, starts, lengths, k)

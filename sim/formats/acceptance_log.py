@@ -98,13 +98,10 @@ def read_acceptance_log(path: Path) -> AcceptanceLog:
     if problems:
         raise InputError(first_problems(problems))
     by_position = read[0][2]
-    every_k = {k for _, _, _, k in read}
-    known = {k for k in every_k if k is not None}
-    if by_position:
-        k = max(known)
-    else:
-        k = known.pop() if len(every_k) == len(known) == 1 else None
-    return AcceptanceLog(file, by_position, tuple(sequence for _, sequence, _, _ in read), k)
+    lengths = {k for _, _, _, k in read}
+    longest = max((k for k in lengths if k is not None), default=None)
+    is_one = by_position or len(lengths) == 1  # by position, k is how far the log can tell
+    return AcceptanceLog(file, by_position, tuple(one for _, one, _, _ in read), longest if is_one else None)
 
 
 @dataclass(frozen=True, slots=True)
