@@ -21,6 +21,7 @@ from .round_sample import LAGS, Ints, RoundSample, walked
 FEWEST_TRIALS = 100  # rounds behind the rate of a draft position
 _PHIS = (0.5, 0.8, 0.9, 0.95, 0.98)
 _POSITIONS = 300_000  # simulated, at least one copy of the log
+_MOST_COPIES = 40  # of each sequence: more would only smooth what few sequences do not tell
 _PASSES = 10
 _SEED = 5
 _LARGEST_SPREAD = 3.0
@@ -83,7 +84,7 @@ class SequenceWorld:
     """Sequences of recorded lengths, with draws that stay the same while a law moves."""
 
     def __init__(self, output_tokens: Ints, k: int, window: int | None = None, seed: int = _SEED) -> None:
-        copies = max(1, _POSITIONS // max(1, int(output_tokens.sum())))
+        copies = min(_MOST_COPIES, max(1, _POSITIONS // max(1, int(output_tokens.sum()))))
         self.k, self.window = k, window
         self.lengths = np.sort(np.tile(output_tokens, copies))
         self.starts = np.cumsum(self.lengths) - self.lengths

@@ -9,11 +9,12 @@ import numpy as np
 
 from .law import Floats, hardness_of, moved_odds, odds_against
 from .logit_memory import even_normals
-from .ngram_runs import NgramDraws, NgramLaw, ngram_runs
+from .ngram_runs import Bytes, NgramDraws, NgramLaw, ngram_runs
 from .round_sample import Ints, RoundSample, walked
 
 FEWEST_TRIALS = 100
 _POSITIONS = 150_000
+_MOST_COPIES = 40
 _PASSES = 10
 _SEED = 6
 _TOLERANCE = 1e-3
@@ -97,18 +98,37 @@ def _close(seen: NgramRates, wanted: NgramRates) -> bool:
     return all(bool(np.all(np.abs(one - other) <= _TOLERANCE * other)) for one, other in pairs)
 
 
-def lookup_log(
-    law: NgramLaw, output_tokens: Ints, k: int, seed: int = _SEED, positions: int = _POSITIONS
-) -> RoundSample:
-    """The rounds that k drafts make of a law over outputs of these lengths, repeated to about so many positions."""
-    copies = max(1, positions // max(1, int(output_tokens.sum())))
+@dataclass(frozen=True, slots=True)
+class LookupRuns:
+    """Simulated runs of a look-up drafter by output position; starts: of output position 0, by sequence."""
+
+    drafted: Bytes
+    accepted: Bytes
+    starts: Ints
+    output_tokens: Ints
+
+    def log(self, k: int) -> RoundSample:
+        """The rounds that k drafts make of them."""
+        return walked(self.accepted, self.drafted, self.starts, self.output_tokens, k)
+
+
+def simulated_lookups(law: NgramLaw, output_tokens: Ints, seed: int = _SEED, positions: int = _POSITIONS) -> LookupRuns:
+    """Runs of a law over outputs of these lengths, repeated to about so many positions."""
+    copies = min(_MOST_COPIES, max(1, positions // max(1, int(output_tokens.sum()))))
     lengths = np.tile(output_tokens, copies)
     starts = np.cumsum(lengths) - lengths
     rng = np.random.Generator(np.random.PCG64(seed))
     hardness = hardness_of(law.sigma * even_normals(len(lengths), rng))
     draws = NgramDraws(*rng.random((3, int(lengths.sum()))))
     drafted, accepted = ngram_runs(law, draws, hardness, starts, lengths)
-    return walked(accepted, drafted, starts, lengths, k)
+    return LookupRuns(drafted, accepted, starts, lengths)
+
+
+def lookup_log(
+    law: NgramLaw, output_tokens: Ints, k: int, seed: int = _SEED, positions: int = _POSITIONS
+) -> RoundSample:
+    """The rounds that k drafts make of `simulated_lookups`."""
+    return simulated_lookups(law, output_tokens, seed, positions).log(k)
 
 
 def _spread(sample: RoundSample) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..acceptance.compile import profile_law
 from ..acceptance.fit_chain import SequenceWorld
-from ..acceptance.fit_ngram import lookup_log
+from ..acceptance.fit_ngram import simulated_lookups
 from ..acceptance.fit_profile import fit_tasks, fitted_k, is_lookup
 from ..acceptance.law import AcceptanceLaw
 from ..acceptance.ngram_runs import NgramLaw
@@ -109,16 +109,12 @@ def _survival(law: Law) -> list[float]:
 def _by_draft_length(law: AcceptanceLaw | NgramLaw, stored: Law) -> list[dict[str, Any]]:
     """What a log of the law shows at k = 1 .. 8, over outputs of one length."""
     lengths = np.full(_SEQUENCES, OUTPUT_TOKENS, dtype=np.int64)
-    rows = []
-    world = None if isinstance(law, NgramLaw) else SequenceWorld(lengths, max(SHOWN_DRAFTS), seed=_SEED)
-    for k in SHOWN_DRAFTS:
-        if isinstance(law, NgramLaw):
-            log = lookup_log(law, lengths, k, _SEED)
-        else:
-            assert world is not None
-            log = world.log(law, k)
-        rows.append(_row(log, k, len(stored.conditional)))
-    return rows
+    depth = len(stored.conditional)
+    if isinstance(law, NgramLaw):
+        runs = simulated_lookups(law, lengths, _SEED)
+        return [_row(runs.log(k), k, depth) for k in SHOWN_DRAFTS]
+    world = SequenceWorld(lengths, max(SHOWN_DRAFTS), seed=_SEED)
+    return [_row(world.log(law, k), k, depth) for k in SHOWN_DRAFTS]
 
 
 def _row(log: RoundSample, k: int, measured_depth: int) -> dict[str, Any]:
