@@ -221,7 +221,7 @@ def published(name: str, _: Path) -> AcceptanceProfile:
     entry = PUBLISHED[name]
     notes = ["No memory along the output and no link with output length: the source does not tell."]
     laws: dict[str, Any] = {}
-    for task, rates in entry.get("unconditional", entry.get("conditional")).items():
+    for task, rates in (entry.get("unconditional") or entry["conditional"]).items():
         conditional = list(rates)
         if "unconditional" in entry:
             conditional = [round(rate / before, 4) for before, rate in zip([1.0, *rates], rates, strict=False)]

@@ -16,13 +16,15 @@ import numpy as np
 from ..inputs.errors import SpecsimError
 from ..inputs.load_profile import ProfileDefect, law_of_task, profile_file, read_profile
 from ..inputs.profile import AcceptanceProfile, ChainLaw, LookupLaw
-from ..inputs.scenario import Acceptance, AcceptanceLength, Iid, Named, Ngram, PerPosition, Rate
+from ..inputs.scenario import AcceptanceLength, Iid, Named, Ngram, PerPosition, Rate
 from .dashboard import dashboard_alpha
 from .fit_ngram import NgramRates, moved_to
 from .law import AcceptanceLaw, Floats, LengthLink, hardness_of, odds_against
 from .logit_memory import normal_quantiles, stationary_states
 from .ngram_runs import NgramLaw
 from .pooled_log import pooled_conditional
+
+Lawful = Iid | Rate | AcceptanceLength | PerPosition | Ngram | Named  # every kind that is drawn, not replayed
 
 NO_SPREAD = 1e-6  # a shift of the logit that nobody could see
 FIT_OUTPUT_TOKENS = 256
@@ -35,7 +37,7 @@ _TOLERANCE = 1e-4
 _MOST_PASSES = 200
 
 
-def law_of(acceptance: Acceptance, base_dir: Path = Path()) -> AcceptanceLaw | NgramLaw:
+def law_of(acceptance: Lawful, base_dir: Path = Path()) -> AcceptanceLaw | NgramLaw:
     """The law of a model other than `replay`; a profile's file starts at base_dir.
 
     Raises SpecsimError for values that contradict each other or cannot be fitted, InputError for a broken profile.

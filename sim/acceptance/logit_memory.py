@@ -6,6 +6,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .law import Floats
 
@@ -27,7 +28,7 @@ def stationary_states(normals: Floats, phi: float, sd: float) -> Floats:
     return states
 
 
-def normal_quantiles(probabilities: Floats) -> Floats:
+def normal_quantiles(probabilities: NDArray[np.floating]) -> Floats:
     """Quantiles of the standard normal distribution."""
     quantile = NormalDist().inv_cdf
     return np.array([quantile(float(probability)) for probability in probabilities])

@@ -164,7 +164,8 @@ def _sequences_of(
     longer = np.flatnonzero(lengths > own[first])
     draws = flat_uniforms(seed, replication, Stream.LOG_NEXT_SEQUENCE, rows[longer], lengths[longer])
     ends = np.cumsum(lengths[longer])
-    draws_of = {row: draws[end - length : end] for row, end, length in zip(longer, ends, lengths[longer], strict=True)}
+    spans = zip(longer.tolist(), ends.tolist(), lengths[longer].tolist(), strict=True)
+    draws_of = {row: draws[end - length : end] for row, end, length in spans}
     parts: list[tuple[Bytes, Bytes]] = []
     for index, (sequence, length) in enumerate(zip(first.tolist(), lengths.tolist(), strict=True)):
         template, position, start = templates[sequence], 0, 0
