@@ -125,7 +125,7 @@ def logged(
 def replay(log: AcceptanceLog, k: int) -> RoundSample:
     """The rounds at k of a log's sequences, each once."""
     sequences = list(log.sequences)
-    pieces = [sequence_values(one, by_position=False) for one in sequences]
+    pieces = [sequence_values(one, log) for one in sequences]
     lengths = np.array([len(one.values) for one in pieces])
     values = np.concatenate([one.values for one in pieces])
     bonus = np.random.default_rng(8).random(len(values)) < bonus_rate(log, sequences)

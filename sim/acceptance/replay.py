@@ -57,7 +57,7 @@ def replay_runs(
     A request that is longer goes on with other sequences of the task, one that is shorter stops early.
     """
     log, sequences = replayed_log(replay, base_dir)
-    templates = [sequence_values(one, by_position=log.by_position) for one in sequences]
+    templates = [sequence_values(one, log) for one in sequences]
     rate = 0.0 if log.by_position else bonus_rate(log, sequences)
     drawn = replayed_sequences(len(sequences), len(requests), slice_index, seed, replication)
     rows = np.flatnonzero(requests.slice_index == slice_index)
@@ -77,7 +77,7 @@ def replay_runs(
     empty = np.zeros(0, dtype=np.uint8)
     always_k = all(one.drafted is None for one in sequences) or (log.k is not None and not log.by_position)
     return ReplayedRuns(
-        np.concatenate([*accepted, empty]), None if always_k else np.concatenate([*drafted, empty]), log.k
+        np.concatenate([*accepted, empty]), None if always_k else np.concatenate([*drafted, empty]), log.deepest
     )
 
 
@@ -126,7 +126,7 @@ def reconstructed_share(log: AcceptanceLog, sequences: list[LogSequence], k: int
     rate, rng = bonus_rate(log, sequences), np.random.Generator(np.random.PCG64(1))
     rounds = made_up = 0
     for one in sequences:
-        template = sequence_values(one, by_position=False)
+        template = sequence_values(one, log)
         length = np.array([len(template.values)])
         accepted = nested_runs(template.values, rng.random(len(template.values)) < rate, length, k)
         recorded = {start: which for which, start in enumerate(np.concatenate([[1], 1 + np.cumsum(one.accepted + 1)]))}
@@ -134,17 +134,17 @@ def reconstructed_share(log: AcceptanceLog, sequences: list[LogSequence], k: int
         while position < template.body:
             which = recorded.get(position)
             drafts = ALWAYS_K if one.drafted is None or which is None else int(one.drafted[which])
-            open_end = which is not None and k > drafts > 0 and log.k is not None and one.accepted[which] == drafts
+            open_end = which is not None and k > drafts == log.deepest and one.accepted[which] == drafts
             made_up += which is None or open_end
             rounds += 1
             position += min(int(accepted[position]), int(template.drafted[position]), k) + 1
     return made_up / rounds if rounds else 0.0
 
 
-def sequence_values(sequence: LogSequence, *, by_position: bool) -> SequenceValues:
-    """A logged sequence by output position."""
+def sequence_values(sequence: LogSequence, log: AcceptanceLog) -> SequenceValues:
+    """A logged sequence by output position. Rounds with the most drafts of the log may have been cut to that number."""
     accepted, drafted = sequence.accepted, sequence.drafted
-    if by_position:
+    if log.by_position:
         every = np.full(len(accepted), ALWAYS_K) if drafted is None else drafted
         return SequenceValues(accepted.astype(np.uint8), every.astype(np.uint8), len(accepted))
     drafts = np.full(len(accepted), ALWAYS_K) if drafted is None else drafted
@@ -152,7 +152,8 @@ def sequence_values(sequence: LogSequence, *, by_position: bool) -> SequenceValu
     values = np.full(starts[-1], _ACCEPTED, dtype=np.uint8)
     values[0] = _REJECTED
     values[starts[1:] - 1] = np.where((accepted == drafts) & (drafts > 0), _UNKNOWN, _REJECTED)
-    proposals = np.concatenate([[0], np.repeat(drafts, accepted + 1)]).astype(np.uint8)
+    proposed = np.where(drafts == log.deepest, ALWAYS_K, drafts)
+    proposals = np.concatenate([[0], np.repeat(proposed, accepted + 1)]).astype(np.uint8)
     return SequenceValues(values, proposals, int(starts[-2] if len(accepted) > 1 else starts[-1]))
 
 

@@ -72,6 +72,13 @@ class AcceptanceLog:
         """Names of the categories, in the order in which they come up."""
         return list(dict.fromkeys(one.category for one in self.sequences if one.category is not None))
 
+    @property
+    def deepest(self) -> int | None:
+        """The largest draft length in the log, as far as it tells draft lengths."""
+        if self.k is not None:
+            return self.k
+        return max((int(one.drafted.max()) for one in self.sequences if one.drafted is not None), default=None)
+
     def of_task(self, task: str | None) -> list[LogSequence]:
         """The sequences of one category; all of them for None."""
         return [one for one in self.sequences if task is None or one.category == task]
