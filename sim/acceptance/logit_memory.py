@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .law import Floats
 
@@ -24,6 +26,19 @@ def stationary_states(normals: Floats, phi: float, sd: float) -> Floats:
         states[..., reach:] += weight * states[..., :-reach]
         reach, weight = 2 * reach, weight * weight
     return states
+
+
+def normal_quantiles(probabilities: NDArray[np.floating]) -> Floats:
+    """Quantiles of the standard normal distribution."""
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile(float(probability)) for probability in probabilities])
+
+
+def even_normals(count: int, rng: np.random.Generator) -> Floats:
+    """Standard normals spread evenly over their distribution, in random order: a sample without sampling noise."""
+    normals = normal_quantiles((np.arange(count) + 0.5) / count)
+    rng.shuffle(normals)
+    return normals
 
 
 def normals_from_uniforms(uniforms: Floats) -> Floats:

@@ -49,7 +49,7 @@ def explain(
         chosen = _with_drafts(chosen, calibration, drafts)
     requests = sampled_requests(loaded, chosen)
     context = mean_context(requests) if context_tokens is None else Guess(context_tokens, GIVEN)
-    committed = tokens_per_round(chosen, requests, loaded.scenario.run.seed)
+    committed = tokens_per_round(chosen, requests, loaded.scenario.run.seed, loaded.base_dir.resolve())
     if batch is None:
         size = typical_batch(chosen, loaded.scenario, requests, context.value, committed)
     else:

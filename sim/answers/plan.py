@@ -16,8 +16,9 @@ from ..inputs.arms import Arm, PoolArm, pool_arms, resolve_arms
 from ..inputs.calibration import LookupDraft, RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import LOOKUP_METHODS, AcceptanceLength, PerPosition, Rate, Slice
+from ..inputs.scenario import LOOKUP_METHODS, AcceptanceLength, Rate, Slice
 from ..workload.trace_rows import trace_warnings
+from .acceptance_inputs import acceptance_problems, acceptance_warnings, without_memory
 from .limits import ArmLimits, arm_limits
 
 Assumed = dict[str, float | int]
@@ -101,6 +102,9 @@ class RunPlan:
 def plan_run(loaded: LoadedScenario) -> RunPlan:
     """Settle every arm. Raises InputError where a request of a fixed length can never run."""
     arms = resolve_arms(loaded)
+    problems = acceptance_problems(arms, loaded)
+    if problems:
+        raise InputError(problems)
     by_pool = [[(one, arm_limits(one.arm, loaded.scenario)) for one in pool_arms(arm)] for arm in arms]
     problems = [problem for pools in by_pool for one, own in pools for problem in _impossible(one, own, loaded)]
     if problems:
@@ -111,7 +115,7 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
     of_trace = trace_warnings(loaded.scenario.workload, loaded.base_dir.resolve(), loaded.problem)
     return RunPlan(
         arms=plans,
-        warnings=tuple(dict.fromkeys([*_warnings(arms, limits, of_arm), *of_trace])),
+        warnings=tuple(dict.fromkeys([*_warnings(arms, limits, of_arm, loaded), *of_trace])),
         assumed=limits[0].assumed,
         of_arm=of_arm,
     )
@@ -191,7 +195,9 @@ def _assumption(whose: str, name: str, value: float | int, arm: Arm) -> str:
     return f"{whose}engine.{name} not given: {value:g} assumed, the default of style {arm.engine.style}"
 
 
-def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], of_arm: dict[str, Assumed]) -> list[str]:
+def _warnings(
+    arms: Sequence[Arm], limits: Sequence[ArmLimits], of_arm: dict[str, Assumed], loaded: LoadedScenario
+) -> list[str]:
     warnings = [warning for one in limits for warning in one.warnings]
     warnings += [_assumption("", name, value, arms[0]) for name, value in limits[0].assumed.items()]
     for arm in arms:
@@ -201,8 +207,9 @@ def _warnings(arms: Sequence[Arm], limits: Sequence[ArmLimits], of_arm: dict[str
     models = [part.acceptance for arm in drafting for part in arm.slices if part.acceptance is not None]
     if any(isinstance(model, Rate | AcceptanceLength) for model in models):
         warnings.append(DASHBOARD_WARNING)
-    if any(not (isinstance(model, PerPosition) and model.memory) for model in models):
+    if any(without_memory(model, loaded.base_dir.resolve()) for model in models):
         warnings.append(NO_RESTART_EFFECT)
+    warnings += acceptance_warnings(arms, loaded)
     if any(isinstance(arm.calibration.costs, RoundCosts) for arm in drafting):
         warnings.append(WHOLE_ROUNDS)
     for arm in drafting:

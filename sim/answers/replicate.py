@@ -113,7 +113,7 @@ def _acceptance(task: Task, arm: ArmPlan, requests: Requests, replication: int) 
     if not arm.drafts:
         return no_acceptance(requests)
     models = [part.acceptance for part in arm.slices]
-    return build_runs(requests, models, arm.drafts + 1, task.scenario.run.seed, replication)
+    return build_runs(requests, models, arm.drafts + 1, task.scenario.run.seed, replication, task.base_dir)
 
 
 def _warm_up(scenario: Scenario, records: Records) -> tuple[int, bool]:

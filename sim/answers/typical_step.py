@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,11 @@ class Guess(NamedTuple):
 def sampled_requests(loaded: LoadedScenario, arm: ArmPlan) -> Requests:
     """The first requests of an arm's first replication. Raises InputError as the run would."""
     workload = loaded.scenario.workload
-    sample = workload.model_copy(update={"slices": list(arm.slices)})
+    slices = [
+        part if part.output_tokens is not None else part.model_copy(update={"acceptance": own.acceptance})
+        for part, own in zip(arm.slices, workload.slices, strict=True)  # a log that is replayed may bring the lengths
+    ]
+    sample = workload.model_copy(update={"slices": slices})
     if not isinstance(workload.arrivals, TraceArrivals):
         count = min(workload.requests or MOST_REQUESTS, MOST_REQUESTS)
         sample = sample.model_copy(update={"requests": count, "duration_s": None})
@@ -46,12 +51,12 @@ def mean_context(requests: Requests) -> Guess:
     return Guess(round(mean), "prompt and half the output, mean over the output tokens")
 
 
-def tokens_per_round(arm: ArmPlan, requests: Requests, seed: int) -> float | None:
+def tokens_per_round(arm: ArmPlan, requests: Requests, seed: int, base_dir: Path) -> float | None:
     """Committed tokens per round, the cut at the end of outputs included; None where outputs have no rounds."""
     if not arm.drafts:
         return 1.0
     cut = replace(requests, output_tokens=np.minimum(requests.output_tokens, MOST_OUTPUT_TOKENS))
-    runs = build_runs(cut, [part.acceptance for part in arm.slices], arm.drafts + 1, seed, 0)
+    runs = build_runs(cut, [part.acceptance for part in arm.slices], arm.drafts + 1, seed, 0, base_dir)
     return _followed(runs, cut.output_tokens, arm.drafts)
 
 
@@ -62,8 +67,9 @@ def _followed(runs: AcceptanceRuns, outputs: np.ndarray, drafts: int) -> float |
     tokens = int(np.sum(outputs - 1))
     while len(running):
         rounds += len(running)
-        accepted = runs.accepted[runs.offsets[running] + position[running]].astype(np.int64)
-        position[running] += np.minimum(accepted, drafts) + 1
+        at = runs.offsets[running] + position[running]
+        drafted = drafts if runs.drafted is None else np.minimum(runs.drafted[at], drafts)
+        position[running] += np.minimum(runs.accepted[at], drafted).astype(np.int64) + 1
         running = running[position[running] < outputs[running]]
     return tokens / rounds if rounds else None
 

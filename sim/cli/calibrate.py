@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .calibrate_analytic import analytic, refuse_output
+from .calibrate_analytic import analytic
+from .output_file import refuse_output
 
 
 @click.group(no_args_is_help=False, invoke_without_command=True)

@@ -16,6 +16,7 @@ from typing import TextIO
 import click
 
 from ..inputs.errors import InputError, OutsideCalibrationError, SpecsimError
+from .acceptance import acceptance
 from .calibrate import calibrate
 from .explain import explain
 from .one_line import one_line
@@ -53,6 +54,7 @@ def cli(context: click.Context) -> str | None:
 cli.add_command(run)
 cli.add_command(explain)
 cli.add_command(calibrate)
+cli.add_command(acceptance)
 cli.add_command(schema)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .parts import Parts
-from .scenario import Acceptance, AcceptanceLength, PerPosition
+from .scenario import Acceptance, AcceptanceLength, Ngram, PerPosition
 from .source import Finding
 
 
@@ -28,6 +28,24 @@ def _possible(path: str, acceptance: Acceptance) -> Iterator[Finding]:
             yield Finding(f"{path}.acceptance_length", what, f"at most {most}", "check both numbers")
     if isinstance(acceptance, PerPosition):
         yield from _per_position(path, acceptance)
+    if isinstance(acceptance, Ngram):
+        yield from _ngram(path, acceptance)
+
+
+def _ngram(path: str, acceptance: Ngram) -> Iterator[Finding]:
+    if acceptance.fitted_k is not None and len(acceptance.conditional) > acceptance.fitted_k:
+        what = f"{acceptance.fitted_k} with {len(acceptance.conditional)} positions"
+        rule = "a log at fitted_k shows no later position"
+        remedy = f"give {len(acceptance.conditional)} or more, or fewer positions"
+        yield Finding(f"{path}.fitted_k", what, rule, remedy)
+    proposed = acceptance.proposed or []
+    rises = [i for i, share in enumerate(proposed) if share > (proposed[i - 1] if i else 1.0)]
+    if rises:
+        rule = "shares of matches that propose at least 1, 2, .. tokens never rise"
+        yield Finding(f"{path}.proposed.{rises[0]}", f"{proposed[rises[0]]:g} is too much", rule, "check the list")
+    if proposed and proposed[0] != 1:
+        rule = "every match proposes at least 1 token"
+        yield Finding(f"{path}.proposed.0", f"{proposed[0]:g} of the matches", rule, "start the list with 1")
 
 
 def _per_position(path: str, acceptance: PerPosition) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The calibrations and scenarios that travel with the program: in the wheel as data, else beside the package."""
+"""Calibrations, acceptance profiles and scenarios that are shipped: in the wheel as data, else beside the package."""
 
 from __future__ import annotations
 
@@ -25,6 +25,16 @@ def calibration_path(name: str) -> Path | None:
 def scenario_path(name: str) -> Path | None:
     """The file of a shipped scenario, or None if there is none of that name."""
     return _files("scenarios", (".yaml", ".yml")).get(name)
+
+
+def profile_names() -> list[str]:
+    """Names of the shipped acceptance profiles, sorted."""
+    return sorted(_files("calibrations/acceptance", (".json",)))
+
+
+def profile_path(name: str) -> Path | None:
+    """The file of a shipped acceptance profile, or None if there is none of that name."""
+    return _files("calibrations/acceptance", (".json",)).get(name)
 
 
 def _files(folder: str, endings: tuple[str, ...]) -> dict[str, Path]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .acceptance_checks import acceptance_findings
-from .arm_checks import arm_findings
+from .arm_checks import arm_findings, is_lossy
 from .arm_overrides import arm_data
 from .calibration import AffineCosts
 from .engine_checks import engine_findings
@@ -33,7 +33,7 @@ def scenario_findings(data: Mapping[str, Any]) -> list[Finding]:
     known = {finding[:3] for finding in found}
     for name, (own_data, origins) in arm_data(data).items():
         for finding in _one_arm_findings(own_data) if origins else ():
-            if finding[:3] not in known:
+            if finding[:3] not in known and not _brought_by_a_log(finding, data):
                 found.append(_placed(finding, name, origins))
     return list(dict.fromkeys(found))
 
@@ -63,6 +63,16 @@ def _one_arm_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
     if parts.calibration is not None and costs_nothing(parts.calibration):
         rule = "a step of the target takes time"
         yield Finding("calibration", "costs nothing", rule, "give target_fixed_ms or target_per_token_us")
+
+
+def _brought_by_a_log(finding: Finding, data: Mapping[str, Any]) -> bool:
+    """Whether an arm only lacks output lengths that the scenario's own slice takes from a replayed log."""
+    section, _, place = finding.field.removesuffix(".output_tokens").rpartition(".")
+    if section != "workload.slices" or not finding.field.endswith(".output_tokens") or is_lossy(data):
+        return False
+    part = data["workload"]["slices"][int(place)]
+    acceptance = part.get("acceptance") if isinstance(part, dict) else None
+    return isinstance(acceptance, dict) and acceptance.get("kind") == "replay" and "output_tokens" not in part
 
 
 def _placed(finding: Finding, arm: str, origins: Mapping[str, str]) -> Finding:

@@ -10,9 +10,6 @@ Model = type[BaseModel]
 
 # Words of the engines that this version refuses, and what to do instead. Keys carry no list indices.
 NOT_SUPPORTED_YET = {
-    "workload.slices.acceptance.kind=ngram": "use per_position, fitted on the log of an n-gram drafter",
-    "workload.slices.acceptance.kind=replay": "use per_position with the log's conditional rates",
-    "workload.slices.acceptance.kind=named": "write the profile out as per_position",
     "speculation.method=ngram_gpu": "use ngram, with the costs of a look-up on the GPU",
     "speculation.method=dflash": "use draft_model, eagle, eagle3 or mtp",
     "speculation.method=dspark": "use draft_model, eagle, eagle3 or mtp",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .catalog import calibration_path
+from .catalog import calibration_path, profile_path
 from .load import LoadedScenario
 
 
@@ -19,6 +19,10 @@ def resolved_scenario(loaded: LoadedScenario) -> dict[str, Any]:
         for key in ("prompt_tokens", "output_tokens"):
             for length in (part.get(key), *_values(part.get(key))):
                 _make_absolute(length, "path", base)
+        for acceptance in (part.get("acceptance"), *_values(part.get("acceptance"))):
+            _make_absolute(acceptance, "path", base)
+            if isinstance(acceptance, dict) and profile_path(str(acceptance.get("name"))) is None:
+                _make_absolute(acceptance, "name", base)
     for part in (data, *data["arms"].values()):
         if isinstance(part.get("calibration"), str) and calibration_path(part["calibration"]) is None:
             _make_absolute(part, "calibration", base)

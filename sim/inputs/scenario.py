@@ -204,7 +204,43 @@ class PerPosition(Section):
     memory: Memory | None = None
 
 
-Acceptance = Annotated[Iid | Rate | AcceptanceLength | PerPosition, Field(discriminator="kind")]
+class Ngram(Section):
+    """A look-up drafter: matches that come and go, and runs of accepted tokens in what a match proposes.
+
+    `match_after_match`, `match_after_none`: share of look-ups that find a match, after one that did and one that did
+    not. `conditional`: acceptance by draft position, given a match. `proposed`: share of matches that propose at least
+    1, 2, .. tokens (default: always as many as asked for). All as pooled from a log at `fitted_k` (default: the
+    vector's length). `sigma` is the standard deviation of a request's shift on the logit.
+    """
+
+    kind: Literal["ngram"]
+    match_after_match: Fraction
+    match_after_none: Fraction
+    conditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)]
+    proposed: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
+    fitted_k: Annotated[DraftLength, Field(ge=1)] | None = None
+    sigma: Annotated[NonNegative, Field(le=10)] = 0.0
+
+
+class Replay(Section):
+    """Recorded sequences of a log, one drawn for each request; `task` keeps the sequences of one category."""
+
+    kind: Literal["replay"]
+    path: Text
+    task: Text | None = None
+
+
+class Named(Section):
+    """A shipped acceptance profile by name, or the file of one; `task` is one of its tasks (default: all together)."""
+
+    kind: Literal["named"]
+    name: Text
+    task: Text | None = None
+
+
+Acceptance = Annotated[
+    Iid | Rate | AcceptanceLength | PerPosition | Ngram | Replay | Named, Field(discriminator="kind")
+]
 
 
 class Slice(Section):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .numbers import MAX_DURATION_S, MAX_REQUESTS, MAX_TOKENS
 from .parts import Parts
-from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Slice, Uniform
+from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Replay, Slice, Uniform
 from .source import Finding
 from .trace_checks import trace_findings
 
@@ -70,6 +70,8 @@ def _lengths_and_trace(path: str, part: Slice, kind: str | None) -> Iterator[Fin
         if kind == "trace" and given:
             yield Finding(f"{path}.{key}", "is given beside a trace", "a trace brings the lengths", "remove it")
         elif kind not in (None, "trace") and not given:
+            if key == "output_tokens" and isinstance(part.acceptance, Replay):
+                continue  # the log brings them
             rule = f"{kind} arrivals bring no lengths"
             yield Finding(f"{path}.{key}", "is missing", rule, f"add `{key}: …`")
 

@@ -11,10 +11,22 @@ from numpy.typing import NDArray
 from ..formats.text_file import MAX_BYTES
 from ..inputs.errors import InputError
 from ..inputs.numbers import MAX_DURATION_S, MAX_REQUESTS
-from ..inputs.scenario import AtOnce, Closed, Empirical, Gamma, Length, Poisson, Slice, TraceArrivals, Workload
+from ..inputs.scenario import (
+    AtOnce,
+    Closed,
+    Empirical,
+    Gamma,
+    Length,
+    Poisson,
+    Replay,
+    Slice,
+    TraceArrivals,
+    Workload,
+)
 from ..inputs.source import file_defect
 from .arrivals import arrival_times_ms, arrivals_before_ms, no_arrivals
 from .lengths import sample_lengths
+from .log_sequences import check_log_files, replayed_lengths
 from .problem_at import ProblemAt, without_position
 from .requests import Requests
 from .streams import Stream, generator
@@ -39,6 +51,7 @@ def build_requests(
     the engine to find out, see `send_until_ms`. Paths are relative to `base_dir`. Raises InputError.
     """
     _check_length_files(workload, base_dir, problem)
+    check_log_files(workload.slices, base_dir, problem)
     arrivals = workload.arrivals
     if isinstance(arrivals, TraceArrivals):
         arrival_ms, trace = trace_rows(workload, arrivals, base_dir, seed, replication, problem)
@@ -49,7 +62,8 @@ def build_requests(
         arrival_ms = _arrivals(workload, arrivals, seed, replication, problem)
         hashes = None, None, None
         slice_index = _draw_slices(workload.slices, len(arrival_ms), seed, replication)
-        prompts, outputs = zip(*((part.prompt_tokens, part.output_tokens) for part in workload.slices), strict=True)
+        prompts = [part.prompt_tokens for part in workload.slices]
+        outputs = [_output_lengths(part) for part in workload.slices]
         prompt_tokens = _draw_lengths(prompts, slice_index, base_dir, seed, replication, Stream.PROMPT_TOKENS)
         output_tokens = _draw_lengths(outputs, slice_index, base_dir, seed, replication, Stream.OUTPUT_TOKENS)
     if not arrival_ms[-1] <= MAX_DURATION_S * 1000:
@@ -114,8 +128,20 @@ def _draw_slices(slices: Sequence[Slice], count: int, seed: int, replication: in
     return np.searchsorted(bounds / bounds[-1], uniforms, side="right").astype(np.int64)
 
 
+def _output_lengths(part: Slice) -> Length | Replay | None:
+    """Where a slice's output lengths come from: a replayed log brings its own where none are stated."""
+    if part.output_tokens is None and isinstance(part.acceptance, Replay):
+        return part.acceptance
+    return part.output_tokens
+
+
 def _draw_lengths(
-    lengths: Sequence[Length | None], slice_index: Ints, base_dir: Path, seed: int, replication: int, stream: Stream
+    lengths: Sequence[Length | Replay | None],
+    slice_index: Ints,
+    base_dir: Path,
+    seed: int,
+    replication: int,
+    stream: Stream,
 ) -> Ints:
     """Every request's length, from its own slice. Each slice draws for all requests, so that no slice moves another."""
     tokens = np.ones(len(slice_index), dtype=np.int64)
@@ -123,6 +149,10 @@ def _draw_lengths(
         rows = np.flatnonzero(slice_index == index)
         assert length is not None
         if len(rows):
-            rng = generator(seed, replication, stream, index)
-            tokens[rows] = sample_lengths(length, int(rows[-1]) + 1, rng, base_dir)[rows]
+            count = int(rows[-1]) + 1
+            if isinstance(length, Replay):
+                drawn = replayed_lengths(length, count, index, base_dir, seed, replication)
+            else:
+                drawn = sample_lengths(length, count, generator(seed, replication, stream, index), base_dir)
+            tokens[rows] = drawn[rows]
     return tokens

@@ -22,6 +22,11 @@ class Stream(IntEnum):
     REQUEST_EFFECT = 5
     ACCEPTANCE_MEMORY = 6
     CLOCK_TICKS = 7
+    LOG_SEQUENCE = 10
+    LOG_NEXT_SEQUENCE = 11
+    LOG_BONUS = 12
+    NGRAM_RUN = 13
+    NGRAM_LENGTH = 14
 
 
 def generator(seed: int, replication: int, stream: Stream, substream: int = 0) -> np.random.Generator:
