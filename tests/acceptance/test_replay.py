@@ -70,13 +70,21 @@ def test_exact_at_the_logs_own_draft_length(tmp_path_factory, rounds, extra, see
 def test_exact_where_draft_lengths_vary(tmp_path):
     drafts, accepted = [5, 4, 3, 5, 0, 2], [1, 0, 3, 2, 0, 2]
     path = log_file(tmp_path, {"k": drafts, "accepted": accepted})
-    runs, _ = replayed(path, own_lengths(path, 1), 9)
+    runs, _ = replayed(path, own_lengths(path, 1), 6)
     position, seen = 1, []
     while position < len(runs.accepted):
-        d = min(int(runs.drafted[position]), 8)
+        d = min(int(runs.drafted[position]), 5)
         seen.append((d, min(int(runs.accepted[position]), d)))
         position += seen[-1][1] + 1
     assert seen == list(zip(drafts, accepted, strict=True))
+
+
+def test_rounds_with_the_most_drafts_may_have_been_cut(tmp_path):
+    """A look-up at k = 4: the matches of 4 tokens may have had more, the one of 2 tokens had 2."""
+    path = log_file(tmp_path, {"k": [4, 0, 2, 4, 0], "accepted": [4, 0, 2, 1, 0]})
+    runs, _ = replayed(path, own_lengths(path, 1), 8)
+    assert runs.measured_depth == 4
+    assert runs.drafted[1:].tolist() == [255] * 5 + [0] + [2] * 3 + [255] * 2 + [0]
 
 
 def test_a_log_by_position_is_exact_at_every_draft_length(tmp_path):
