@@ -15,7 +15,7 @@ from sim.acceptance.build import build_runs
 from sim.acceptance.replay import log_sample, nested_runs, reconstructed_share
 from sim.acceptance.round_sample import walked
 from sim.formats.acceptance_log import read_acceptance_log
-from sim.inputs.scenario import Iid, Replay
+from sim.inputs.acceptance_models import Iid, Replay
 from sim.workload.log_sequences import replayed_lengths, replayed_sequences
 
 CHAIN = Path(__file__).resolve().parents[3] / "shared/data/acceptance/eagle_chain_k6_llama3_8b_specbench.jsonl"
