@@ -34,6 +34,7 @@ from sim.formats.acceptance_log import AcceptanceLog, LogSequence, read_acceptan
 CHAIN_LOG = "acceptance/eagle_chain_k6_llama3_8b_specbench.jsonl"
 PROMPTS = "prompts/specbench_vicuna7b_greedy_llama_tokens.json"
 BARS = {"tokens per round": 3.0, "p90 rounds per 128 tokens": 8.0, "sd of request means": 15.0}
+MOST_DRAFTS = 10
 CHAIN_BAR, LOOKUP_BAR = 3.0, 6.0
 KNOWN = AcceptanceLaw(
     tuple(odds_against(np.array([0.72, 0.66, 0.62, 0.60, 0.58, 0.57])).tolist()),
@@ -140,7 +141,7 @@ def lookups(data: Path, longest: int, shortest: int) -> tuple[dict[int, np.ndarr
     lengths = np.array([len(one[0]) for one in runs])
     drafted, accepted = (np.concatenate([one[part] for one in runs]) for part in (0, 1))
     starts = np.cumsum(lengths) - lengths
-    truth = {k: walked(accepted, drafted, starts, lengths, k) for k in range(1, 11)}
+    truth = {k: walked(accepted, drafted, starts, lengths, k) for k in range(1, MOST_DRAFTS + 1)}
     fits = {k: fit_ngram(truth[k], k) for k in (3, 5, 10)}
     errors = {
         fitted: np.array([error(lookup_log(law, lengths, k, 31), truth[k]) for k in truth])
@@ -164,7 +165,8 @@ def print_held_out(errors: Mapping[str, Mapping[str, np.ndarray]]) -> bool:
 
 
 def print_row(name: str, errors: np.ndarray, bar: float) -> bool:
-    print(f"| {name} | " + " | ".join(f"{one:+.1f}" for one in errors) + " |")
+    cells = [f"{one:+.1f}" for one in errors]
+    print(f"| {name} | " + " | ".join(cells + ["-"] * (MOST_DRAFTS - len(cells))) + " |", flush=True)
     return bool(np.all(abs(errors) <= bar))
 
 
@@ -175,8 +177,8 @@ def main() -> int:
     arguments = parser.parse_args()
     print("EAGLE chain k = 6, fitted on half of the requests, error on the other half (target 3, 8, 15 %)\n")
     good = [print_held_out(held_out(read_acceptance_log(arguments.data / CHAIN_LOG), arguments.splits))]
-    print("\nTokens per round, error in percent at k\n\n| | " + " | ".join(map(str, range(1, 11))) + " |")
-    print("|---" * 11 + "|")
+    print("\nTokens per round, error in percent at k\n\n| | " + " | ".join(map(str, range(1, MOST_DRAFTS + 1))) + " |")
+    print("|---" * (MOST_DRAFTS + 1) + "|")
     fitted, replayed = known_law()
     good.append(print_row("known law, fitted on its log at 6", fitted, CHAIN_BAR))
     print_row("known law, its log at 6 replayed", replayed, CHAIN_BAR)

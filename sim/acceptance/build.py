@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.scenario import Acceptance, Replay
+from ..inputs.acceptance_models import Acceptance, Replay
 from ..workload.requests import Requests
 from ..workload.streams import Stream, generator
 from .compile import law_of

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..inputs.acceptance_models import AcceptanceLength, Iid, Named, Ngram, PerPosition, Rate
 from ..inputs.errors import SpecsimError
 from ..inputs.load_profile import ProfileDefect, law_of_task, profile_file, read_profile
 from ..inputs.profile import AcceptanceProfile, ChainLaw, LookupLaw
-from ..inputs.scenario import AcceptanceLength, Iid, Named, Ngram, PerPosition, Rate
 from .dashboard import dashboard_alpha
 from .fit_ngram import NgramRates, moved_to
 from .law import AcceptanceLaw, Floats, LengthLink, hardness_of, odds_against

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..inputs.acceptance_models import AcceptanceLength, Rate
 from ..inputs.errors import SpecsimError
-from ..inputs.scenario import AcceptanceLength, Rate
 
 DASHBOARD_WARNING = (
     "an acceptance rate or length is one number, read as the same chance for every draft token: it reproduces the mean "

@@ -13,9 +13,9 @@ from .ngram_runs import Bytes, NgramDraws, NgramLaw, ngram_runs
 from .round_sample import Ints, RoundSample, walked
 
 FEWEST_TRIALS = 100
-_POSITIONS = 150_000
+_POSITIONS = 250_000
 _MOST_COPIES = 40
-_PASSES = 10
+_PASSES = 9
 _SEED = 6
 _TOLERANCE = 1e-3
 
@@ -115,7 +115,7 @@ class LookupRuns:
 def simulated_lookups(law: NgramLaw, output_tokens: Ints, seed: int = _SEED, positions: int = _POSITIONS) -> LookupRuns:
     """Runs of a law over outputs of these lengths, repeated to about so many positions."""
     copies = min(_MOST_COPIES, max(1, positions // max(1, int(output_tokens.sum()))))
-    lengths = np.tile(output_tokens, copies)
+    lengths = np.sort(np.tile(output_tokens, copies))
     starts = np.cumsum(lengths) - lengths
     rng = np.random.Generator(np.random.PCG64(seed))
     hardness = hardness_of(law.sigma * even_normals(len(lengths), rng))

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ..formats.acceptance_log import AcceptanceLog, LogSequence
+from ..inputs.acceptance_models import Memory
 from ..inputs.errors import InputError, Problem
 from ..inputs.profile import ALL_TASKS, ChainLaw, LengthLink, LookupLaw, Observed
-from ..inputs.scenario import Memory
 from .fit_chain import SequenceWorld, fit_chain, measured_rates
 from .fit_ngram import fit_ngram, lookup_log, ngram_rates
 from .replay import log_sample

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from .law import Floats
 
 _NEGLIGIBLE = 1e-18
+_GOLDEN_RATIO = (5**0.5 - 1) / 2
+_LEAST_PROBABILITY = 1e-9
 
 
 def stationary_states(normals: Floats, phi: float, sd: float) -> Floats:
@@ -29,16 +31,19 @@ def stationary_states(normals: Floats, phi: float, sd: float) -> Floats:
 
 
 def normal_quantiles(probabilities: NDArray[np.floating]) -> Floats:
-    """Quantiles of the standard normal distribution."""
+    """Quantiles of the standard normal distribution, within 6 standard deviations."""
     quantile = NormalDist().inv_cdf
-    return np.array([quantile(float(probability)) for probability in probabilities])
+    kept = np.clip(probabilities, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+    return np.array([quantile(float(probability)) for probability in kept])
 
 
 def even_normals(count: int, rng: np.random.Generator) -> Floats:
-    """Standard normals spread evenly over their distribution, in random order: a sample without sampling noise."""
-    normals = normal_quantiles((np.arange(count) + 0.5) / count)
-    rng.shuffle(normals)
-    return normals
+    """Standard normals without the noise of a sample: evenly spread over their distribution, and so is any stretch.
+
+    Steps of the golden ratio through the quantiles, from a random one on. With requests sorted by length, every length
+    meets easy and hard ones alike.
+    """
+    return normal_quantiles((rng.random() + _GOLDEN_RATIO * np.arange(count)) % 1)
 
 
 def normals_from_uniforms(uniforms: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formats.acceptance_log import AcceptanceLog, LogSequence
-from ..inputs.scenario import Replay
+from ..inputs.acceptance_models import Replay
 from ..workload.log_sequences import replayed_log, replayed_sequences
 from ..workload.requests import Requests
 from ..workload.streams import Stream

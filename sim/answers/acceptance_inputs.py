@@ -9,14 +9,13 @@ from ..acceptance.compile import law_of
 from ..acceptance.law import AcceptanceLaw
 from ..acceptance.ngram_runs import NgramLaw
 from ..acceptance.replay import reconstructed_share
+from ..inputs.acceptance_models import Acceptance, Named, Replay
 from ..inputs.arms import Arm
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
 from ..inputs.load_profile import ProfileDefect, law_of_task, profile_file, read_profile
-from ..inputs.scenario import Acceptance, Named, Replay, Slice, TraceArrivals
+from ..inputs.scenario import LOOKUP_METHODS, Slice, TraceArrivals
 from ..workload.log_sequences import check_log_files, replayed_log
-
-LOOKUP_METHODS = ("ngram", "ngram_gpu", "suffix")
 
 
 def acceptance_problems(arms: Sequence[Arm], loaded: LoadedScenario) -> list[Problem]:

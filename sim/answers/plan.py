@@ -12,11 +12,12 @@ from ..cost.table_costs import TableStepCosts
 from ..engine.core import idle_scheduler
 from ..engine.loop import Pool
 from ..engine.settings import EngineSettings
+from ..inputs.acceptance_models import AcceptanceLength, Rate
 from ..inputs.arms import Arm, PoolArm, pool_arms, resolve_arms
 from ..inputs.calibration import LookupDraft, RoundCosts, TableCosts
 from ..inputs.errors import InputError, Problem
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import LOOKUP_METHODS, AcceptanceLength, Rate, Slice
+from ..inputs.scenario import LOOKUP_METHODS, Slice
 from ..workload.trace_rows import trace_warnings
 from .acceptance_inputs import acceptance_problems, acceptance_warnings, without_memory
 from .limits import ArmLimits, arm_limits

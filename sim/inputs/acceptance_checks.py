@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .acceptance_models import Acceptance, AcceptanceLength, Ngram, PerPosition
 from .parts import Parts
-from .scenario import Acceptance, AcceptanceLength, Ngram, PerPosition
 from .source import Finding
 
 

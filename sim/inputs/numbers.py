@@ -1,4 +1,4 @@
-"""Numbers as users write them in YAML: booleans are never numbers, and `1e-3` is one.
+"""Numbers, and short text, as users write them in YAML: booleans are never numbers, and `1e-3` is one.
 
 YAML 1.1 reads `1e-3` as a string (it wants `1.0e-3`) and `on` as a boolean; both are settled here, once.
 """
@@ -38,3 +38,5 @@ TokensOrNone = Annotated[int, _Number, Field(ge=0, le=MAX_TOKENS)]
 Count = Annotated[int, _Number, Field(ge=1, le=MAX_REQUESTS)]
 DraftLength = Annotated[int, _Number, Field(ge=0, le=MAX_SPECULATIVE_TOKENS)]
 Bytes = Annotated[float, _Number, Field(ge=0, allow_inf_nan=False)]
+
+Text = Annotated[str, Field(min_length=1, max_length=1000)]

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from .acceptance_models import Memory
 from .calibration import Models, Part, Provenance
 from .numbers import Count, DraftLength, Fraction, NonNegative, Number, Positive
-from .scenario import Memory
 
 PROFILE_SCHEMA = "specsim-acceptance/1"
 ALL_TASKS = "all"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from .acceptance_models import Acceptance
 from .calibration import InlineAffine
 from .numbers import (
     MAX_DURATION_S,
@@ -19,6 +20,7 @@ from .numbers import (
     NonNegative,
     Number,
     Positive,
+    Text,
     Tokens,
     TokensOrNone,
     _Number,
@@ -51,7 +53,6 @@ def _flag(value: Any) -> Any:
 
 
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Seed = Annotated[int, _Number, Field(ge=0, le=2**63 - 1)]
 
 
@@ -156,90 +157,6 @@ class Empirical(Section):
 LengthDistribution = Annotated[Lognormal | Geometric | Uniform | Empirical, Field(discriminator="kind")]
 Length = Annotated[
     Annotated[Tokens, Tag("plain")] | Annotated[LengthDistribution, Tag("mapping")], Discriminator(_form)
-]
-
-
-class Iid(Section):
-    """Every draft token is accepted with probability `alpha`, independently of all others."""
-
-    kind: Literal["iid"]
-    alpha: Fraction
-
-
-class Rate(Section):
-    """A dashboard's accepted / drafted tokens (a fraction) at `num_speculative_tokens`, solved for an iid alpha."""
-
-    kind: Literal["rate"]
-    acceptance_rate: Fraction
-    num_speculative_tokens: Annotated[DraftLength, Field(ge=1)]
-
-
-class AcceptanceLength(Section):
-    """A dashboard's mean acceptance length (bonus token included) at `num_speculative_tokens`, solved for alpha."""
-
-    kind: Literal["length"]
-    acceptance_length: Annotated[Number, Field(ge=1)]
-    num_speculative_tokens: Annotated[DraftLength, Field(ge=1)]
-
-
-class Memory(Section):
-    """A stationary AR(1) on the logit per output position: correlation `phi`, standard deviation `sd`."""
-
-    phi: Annotated[Number, Field(ge=0, lt=1)]
-    sd: Annotated[NonNegative, Field(le=10)]
-
-
-class PerPosition(Section):
-    """Acceptance by draft position, as pooled from a log at `fitted_k` (default: the vector's length).
-
-    Give `conditional` (P accepted, given all before were) or `unconditional` (vLLM's per-position rates), not both.
-    `sigma` is the standard deviation of a request's shift on the logit.
-    """
-
-    kind: Literal["per_position"]
-    conditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
-    unconditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
-    fitted_k: Annotated[DraftLength, Field(ge=1)] | None = None
-    sigma: Annotated[NonNegative, Field(le=10)] = 0.0
-    memory: Memory | None = None
-
-
-class Ngram(Section):
-    """A look-up drafter: matches that come and go, and runs of accepted tokens in what a match proposes.
-
-    `match_after_match`, `match_after_none`: share of look-ups that find a match, after one that did and one that did
-    not. `conditional`: acceptance by draft position, given a match. `proposed`: share of matches that propose at least
-    1, 2, .. tokens (default: always as many as asked for). All as pooled from a log at `fitted_k` (default: the
-    vector's length). `sigma` is the standard deviation of a request's shift on the logit.
-    """
-
-    kind: Literal["ngram"]
-    match_after_match: Fraction
-    match_after_none: Fraction
-    conditional: Annotated[list[Fraction], Field(min_length=1, max_length=64)]
-    proposed: Annotated[list[Fraction], Field(min_length=1, max_length=64)] | None = None
-    fitted_k: Annotated[DraftLength, Field(ge=1)] | None = None
-    sigma: Annotated[NonNegative, Field(le=10)] = 0.0
-
-
-class Replay(Section):
-    """Recorded sequences of a log, one drawn for each request; `task` keeps the sequences of one category."""
-
-    kind: Literal["replay"]
-    path: Text
-    task: Text | None = None
-
-
-class Named(Section):
-    """A shipped acceptance profile by name, or the file of one; `task` is one of its tasks (default: all together)."""
-
-    kind: Literal["named"]
-    name: Text
-    task: Text | None = None
-
-
-Acceptance = Annotated[
-    Iid | Rate | AcceptanceLength | PerPosition | Ngram | Replay | Named, Field(discriminator="kind")
 ]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from .acceptance_models import Replay
 from .numbers import MAX_DURATION_S, MAX_REQUESTS, MAX_TOKENS
 from .parts import Parts
-from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Replay, Slice, Uniform
+from .scenario import Empirical, Gamma, Geometric, Length, Lognormal, Poisson, Slice, Uniform
 from .source import Finding
 from .trace_checks import trace_findings
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..formats.text_file import MAX_BYTES
+from ..inputs.acceptance_models import Replay
 from ..inputs.errors import InputError
 from ..inputs.numbers import MAX_DURATION_S, MAX_REQUESTS
 from ..inputs.scenario import (
@@ -18,7 +19,6 @@ from ..inputs.scenario import (
     Gamma,
     Length,
     Poisson,
-    Replay,
     Slice,
     TraceArrivals,
     Workload,

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from ..formats.acceptance_log import AcceptanceLog, LogSequence, read_acceptance_log
 from ..formats.text_file import MAX_BYTES
+from ..inputs.acceptance_models import Replay
 from ..inputs.errors import InputError
-from ..inputs.scenario import Replay, Slice
+from ..inputs.scenario import Slice
 from ..inputs.source import file_defect
 from ..inputs.wording import did_you_mean, listed, shown
 from .problem_at import ProblemAt

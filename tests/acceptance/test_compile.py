@@ -9,8 +9,8 @@ from round_logs import requests_of, round_log
 
 from sim.acceptance.build import build_runs
 from sim.acceptance.compile import compile_acceptance
+from sim.inputs.acceptance_models import Acceptance
 from sim.inputs.errors import SpecsimError
-from sim.inputs.scenario import Acceptance
 
 ACCEPTANCE = TypeAdapter(Acceptance)
 CHAIN = [0.587, 0.509, 0.488, 0.486]

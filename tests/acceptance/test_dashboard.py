@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.acceptance.dashboard import DASHBOARD_WARNING, dashboard_alpha
+from sim.inputs.acceptance_models import AcceptanceLength, Rate
 from sim.inputs.errors import SpecsimError
-from sim.inputs.scenario import AcceptanceLength, Rate
 
 
 def rate(value, k):

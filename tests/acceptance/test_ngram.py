@@ -12,7 +12,7 @@ from sim.acceptance.build import build_runs
 from sim.acceptance.fit_ngram import fit_ngram, lookup_log, ngram_rates
 from sim.acceptance.ngram_runs import NgramLaw
 from sim.acceptance.round_sample import walked
-from sim.inputs.scenario import Iid, Ngram
+from sim.inputs.acceptance_models import Iid, Ngram
 
 EDITS = {"match_after_match": 0.6, "match_after_none": 0.2, "conditional": [0.5, 0.7, 0.8, 0.85]}
 

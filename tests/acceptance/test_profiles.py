@@ -14,11 +14,11 @@ from sim.acceptance.compile import law_of
 from sim.acceptance.law import AcceptanceLaw
 from sim.acceptance.ngram_runs import NgramLaw
 from sim.acceptance.round_sample import walked
+from sim.inputs.acceptance_models import Named
 from sim.inputs.catalog import profile_names, profile_path
 from sim.inputs.errors import InputError, SpecsimError
 from sim.inputs.load_profile import read_profile
 from sim.inputs.profile import LookupLaw
-from sim.inputs.scenario import Named
 
 SHIPPED = profile_names()
 LOGGED = [name for name in SHIPPED if read_profile(profile_path(name)).kind == "fitted"]

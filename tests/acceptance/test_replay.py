@@ -15,7 +15,7 @@ from sim.acceptance.build import build_runs
 from sim.acceptance.replay import log_sample, nested_runs, reconstructed_share
 from sim.acceptance.round_sample import walked
 from sim.formats.acceptance_log import read_acceptance_log
-from sim.inputs.scenario import Iid, Replay
+from sim.inputs.acceptance_models import Iid, Replay
 from sim.workload.log_sequences import replayed_lengths, replayed_sequences
 
 CHAIN = Path(__file__).resolve().parents[3] / "shared/data/acceptance/eagle_chain_k6_llama3_8b_specbench.jsonl"
@@ -70,13 +70,21 @@ def test_exact_at_the_logs_own_draft_length(tmp_path_factory, rounds, extra, see
 def test_exact_where_draft_lengths_vary(tmp_path):
     drafts, accepted = [5, 4, 3, 5, 0, 2], [1, 0, 3, 2, 0, 2]
     path = log_file(tmp_path, {"k": drafts, "accepted": accepted})
-    runs, _ = replayed(path, own_lengths(path, 1), 9)
+    runs, _ = replayed(path, own_lengths(path, 1), 6)
     position, seen = 1, []
     while position < len(runs.accepted):
-        d = min(int(runs.drafted[position]), 8)
+        d = min(int(runs.drafted[position]), 5)
         seen.append((d, min(int(runs.accepted[position]), d)))
         position += seen[-1][1] + 1
     assert seen == list(zip(drafts, accepted, strict=True))
+
+
+def test_rounds_with_the_most_drafts_may_have_been_cut(tmp_path):
+    """A look-up at k = 4: the matches of 4 tokens may have had more, the one of 2 tokens had 2."""
+    path = log_file(tmp_path, {"k": [4, 0, 2, 4, 0], "accepted": [4, 0, 2, 1, 0]})
+    runs, _ = replayed(path, own_lengths(path, 1), 8)
+    assert runs.measured_depth == 4
+    assert runs.drafted[1:].tolist() == [255] * 5 + [0] + [2] * 3 + [255] * 2 + [0]
 
 
 def test_a_log_by_position_is_exact_at_every_draft_length(tmp_path):

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from round_logs import requests_of, round_log
 
 from sim.acceptance.build import build_runs, no_acceptance
-from sim.inputs.scenario import Acceptance
+from sim.inputs.acceptance_models import Acceptance
 
 ACCEPTANCE = TypeAdapter(Acceptance)
 MEMORY = {"phi": 0.9, "sd": 0.8}

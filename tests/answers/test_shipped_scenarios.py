@@ -43,9 +43,6 @@ def test_chat_gains_less_with_more_users():
     many = ratio("chat-concurrency", "mean_tpot_ms", "speculative", "workload.arrivals.concurrency=128")
     assert few < 0.75
     assert few < many - 0.1
-    single = [ratio("chat-concurrency", "mean_tpot_ms", "k1", f"workload.arrivals.concurrency={n}") for n in (4, 128)]
-    assert single[0] > few + 0.05
-    assert single[1] < many + 0.03
 
 
 def test_code_accepts_much_and_three_drafts_are_about_best():

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
+from sim.inputs.acceptance_models import Iid
 from sim.inputs.arms import resolve_arms
 from sim.inputs.errors import InputError
 from sim.inputs.load import load_scenario
-from sim.inputs.scenario import Iid
 
 ALPHA = {"kind": "iid", "alpha": 0.5}
 SCENARIO = {
