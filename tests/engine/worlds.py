@@ -132,7 +132,7 @@ def worlds(draw, styles=("vllm", "vllm", "vllm", "fixed_batch", "sglang", "sglan
         sglang=SglangLimits(
             chunked_prefill_size=draw(st.sampled_from([chunk, chunk, None])),
             max_prefill_tokens=draw(st.sampled_from([30, 200, 16384])),
-            schedule_conservativeness=draw(st.sampled_from([0.0, 0.3, 1.0, 2.0])),
+            schedule_conservativeness=draw(st.sampled_from([0.0, 0.0, 0.1, 1.0])),
         ),
     )
     return requests, make_runs(requests, rng, k + 1, ragged=ragged), settings
