@@ -149,7 +149,7 @@ VALUES = [
         "give 2 or more",
     ),
     at(15, "      acceptance: {kind: per_position, conditional: []}", "workload.slices.1.acceptance.conditional"),
-    at(15, "      acceptance: {kind: named, name: x}", "workload.slices.1.acceptance.kind", "not supported yet"),
+    at(15, "      acceptance: {kind: replay}", "workload.slices.1.acceptance.path", "is missing"),
     at(16, "speculation: {method: eagle, num_speculative_tokens: 65}", "speculation.num_speculative_tokens", "64"),
     at(16, "speculation: {method: eagle, num_speculative_tokens: -1}", "speculation.num_speculative_tokens", "0"),
     at(16, "speculation: {method: eagle, num_speculative_tokens: on}", "speculation.num_speculative_tokens", "text"),
