@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py [--quick]
 
-Prints, for batches of 8, 64 and 256 with and without drafts: microseconds a step of the loop alone and of the whole
+Prints, for batches of 8, 64 and 256 without drafts, with drafts of fixed and of varying length: microseconds a step of the loop alone and of the whole
 command, as multiples of a bare SimPy timeout measured between them; then requests per second, peak memory, and how time
 grows from 10 to 100 thousand requests. Timings on shared machines are noisy: compare the multiples of one run.
 """
@@ -29,8 +29,11 @@ from sim.workload.build import build_requests
 BARE_TIMEOUTS = 50_000
 
 
+SCHEDULE = "speculation.num_speculative_tokens_per_batch_size"
+
+
 def scenario(requests: int, concurrency: int, output_tokens: Any) -> dict[str, Any]:
-    """A closed loop on affine costs, four drafts at 70 percent."""
+    """A closed loop on affine costs, four drafts at 70 percent; with a schedule whose threshold it crosses, and goodput."""
     return {
         "calibration": {
             "kind": "affine",
@@ -55,6 +58,10 @@ def scenario(requests: int, concurrency: int, output_tokens: Any) -> dict[str, A
         },
         "speculation": {"method": "eagle", "num_speculative_tokens": 4},
         "engine": {"max_num_seqs": 256, "max_num_batched_tokens": 8192},
+        "arms": {
+            "schedule": {SCHEDULE: [[1, max(1, concurrency - 1), 4], [concurrency, 4096, 2]]},
+            "goodput": {"speculation.policy": "goodput"},
+        },
     }
 
 
@@ -124,7 +131,7 @@ def loop_table(folder: Path, quick: bool) -> None:
 def command_table(folder: Path, quick: bool) -> None:
     """Whole commands of growing size: time and memory should grow no faster than the requests."""
     for count in (1_000, 10_000) if quick else (10_000, 20_000, 100_000):
-        path = written(folder, scenario(count, 64, {"kind": "geometric", "mean": 200}))
+        path = written(folder, scenario(count, 64, {"kind": "geometric", "mean": 200}) | {"arms": {}})
         bare = bare_timeout_us()
         seconds, peak_mb, document = command(path)
         bare = min(bare, bare_timeout_us())
