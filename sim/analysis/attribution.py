@@ -43,7 +43,8 @@ def time_share(records: Records, line: Timeline, requests: Ints) -> dict[str, fl
     waiting: before the first step that schedules the request, preempted, or resident without being reached while
     prefilling. The target's time is prefill for a prefilling request; for a decoding one it is verification (the plain
     decode of a baseline too) up to the cost without the step's prefill rows, and prefill_interference beyond. A step
-    that leaves a decoding resident out is prefill_interference. Drafting after the last delivery goes to nobody.
+    that leaves a decoding resident out, as one that only prefills does, is prefill_interference. Drafting after the
+    last delivery goes to nobody.
     """
     columns = records.requests
     arrival_ms = columns.arrival_ms[requests]
@@ -56,20 +57,31 @@ def time_share(records: Records, line: Timeline, requests: Ints) -> dict[str, fl
     prefill, decode = spans.phase == Phase.PREFILL, spans.phase == Phase.DECODE
     scheduled = prefill | decode
     left_out = spans.phase == Phase.DECODE_LEFT_OUT
+    paused = _paused_ms(spans, decode)
     beside_prefills = line.steps.target_ms - line.steps.target_decode_ms
     undelivered = float(line.steps.draft_ms[finish].sum()) if records.async_delivery else 0.0
     spent = {
         "waiting": float((line.steps.start_ms[first] - arrival_ms).sum())
         + spans.total("duration_ms", ~(scheduled | left_out)),
         "prefill": spans.total("target_ms", prefill),
-        "drafting": spans.total("draft_ms", scheduled) - undelivered,
+        "drafting": spans.total("draft_ms", scheduled) - paused["draft_ms"] - undelivered,
         "verification": spans.total("target_decode_ms", decode),
-        "sampling": spans.total("sampling_ms", scheduled),
-        "kv_update": spans.total("kv_update_ms", scheduled),
-        "host": spans.total("host_ms", scheduled),
-        "prefill_interference": spans.total_of(beside_prefills, decode) + spans.total("duration_ms", left_out),
+        "sampling": spans.total("sampling_ms", scheduled) - paused["sampling_ms"],
+        "kv_update": spans.total("kv_update_ms", scheduled) - paused["kv_update_ms"],
+        "host": spans.total("host_ms", scheduled) - paused["host_ms"],
+        "prefill_interference": spans.total_of(beside_prefills, decode)
+        + sum(paused.values())
+        + spans.total("duration_ms", left_out),
     }
     return {name: spent[name] / e2el_ms for name in SHARES}
+
+
+def _paused_ms(spans: _Spans, decode: NDArray[np.bool_]) -> dict[str, float]:
+    """What prefill batches of their own took beside the target while requests were decoding: all is interference."""
+    steps = spans.line.steps
+    alone = steps.only_prefills
+    columns = ("draft_ms", "sampling_ms", "kv_update_ms", "host_ms")
+    return {column: spans.total_of(np.where(alone, getattr(steps, column), 0.0), decode) for column in columns}
 
 
 def mean_ttft_parts(records: Records, line: Timeline, requests: Ints) -> dict[str, float | None]:

@@ -54,11 +54,23 @@ def inter_token_latencies(records: Records, line: Timeline, requests: Ints) -> t
     last = line.at(request, segments.last_step[index])
     first = np.where(decodes[index], line.at(request, segments.first_step[index]), last)
 
-    size = len(line.delivery_ms) + 1
-    changes = np.bincount(first + 1, minlength=size) - np.bincount(last + 1, minlength=size)
-    within = np.cumsum(changes[:-1])  # requests that delivered in this step and in the one before
+    # A prefill batch of its own may lie between two rounds.
+    rounds = np.flatnonzero(~line.steps.only_prefills)
+    decodes = decodes[index]
+    since, until = np.searchsorted(rounds, first[decodes]), np.searchsorted(rounds, last[decodes], side="right") - 1
+    delivers = np.ones(len(index), np.bool_)
+    delivers[decodes] = since <= until
+    some = since <= until
+    since, until = since[some], until[some]
+    first, last, request, decodes = (column[delivers] for column in (first, last, request, decodes))
+    first[decodes], last[decodes] = rounds[since], rounds[until]
+
+    size = len(rounds) + 1
+    changes = np.bincount(since + 1, minlength=size) - np.bincount(until + 1, minlength=size)
+    within = np.cumsum(changes[:-1])  # requests that delivered in this round and in the one before
     repeated = np.flatnonzero(within)
-    step_gaps = line.delivery_ms[repeated] - line.delivery_ms[repeated - 1]
+    round_ms = line.delivery_ms[rounds]
+    step_gaps = round_ms[repeated] - round_ms[repeated - 1]
 
     follows = np.flatnonzero(request[1:] == request[:-1])
     gaps_between = line.delivery_ms[first[follows + 1]] - line.delivery_ms[last[follows]]

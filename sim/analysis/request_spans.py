@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..engine.records import Floats, Ints, Records, Status
+from .paused_decodes import segments_with_pauses
 from .timeline import timeline
 
 
@@ -32,7 +33,8 @@ class RequestSpans:
 
 def request_spans(records: Records) -> RequestSpans:
     """The spans behind the latencies of `records`: wait and spans of a request sum to its E2E latency."""
-    line, columns, segments = timeline(records), records.requests, records.segments
+    line, columns = timeline(records), records.requests
+    segments = segments_with_pauses(records, line)
     order = np.argsort(segments.request, kind="stable")
     request, first_step = segments.request[order], segments.first_step[order]
     offset = np.searchsorted(request, np.arange(len(columns) + 1))

@@ -19,6 +19,7 @@ from ..inputs.wording import did_you_mean, listed, shown
 from .look import knows_drafting
 from .next_stair import next_stair
 from .plan import ArmPlan, plan_run
+from .sglang_settings import sglang_lookahead
 from .step_parts import StepParts, step_parts
 from .typical_step import Guess, mean_context, sampled_requests, tokens_per_round, typical_batch
 
@@ -113,9 +114,14 @@ def _check_drafts(drafts: int, arm: ArmPlan) -> None:
 
 
 def _with_drafts(arm: ArmPlan, calibration: Calibration, drafts: int) -> ArmPlan:
+    sglang = arm.settings.style == "sglang"
     lookahead = drafts if arm.settings.lookahead else 0
-    settings = replace(arm.settings, num_speculative_tokens=drafts, lookahead=lookahead)
-    return replace(arm, pools=(Pool(settings, compile_costs(calibration, drafts)),))
+    settings = replace(
+        arm.settings,
+        num_speculative_tokens=drafts,
+        lookahead=sglang_lookahead(drafts) if sglang else lookahead,
+    )
+    return replace(arm, pools=(Pool(settings, compile_costs(calibration, drafts, draft_extend=sglang)),))
 
 
 def _parts(arm: ArmPlan, batch: int, context: int) -> StepParts:

@@ -9,6 +9,7 @@ from ..engine.policies import schedule_lookup
 from ..engine.settings import EngineSettings
 from ..inputs.arms import Arm
 from ..inputs.scenario import LOOKUP_METHODS, Closed, Scenario, Speculation
+from .sglang_settings import sglang_arm
 
 # What the engines take when a limit is left out (vLLM's server on a data-centre GPU; papers run one full batch).
 STYLE_DEFAULTS = {
@@ -35,6 +36,8 @@ class ArmLimits:
 def arm_limits(arm: Arm, scenario: Scenario) -> ArmLimits:
     """The limits of one arm. Speculation costs it KV blocks, lookahead slots and budget."""
     engine, speculation = arm.engine, arm.speculation
+    if engine.style == "sglang":
+        return ArmLimits(*sglang_arm(arm, _schedule(speculation)))
     assumed: dict[str, float | int] = {}
 
     def setting(name: str) -> float | int:

@@ -34,6 +34,7 @@ WHOLE_ROUNDS = (
 )
 
 
+SPECULATIVE = "speculative"
 FREE_CONTEXT = "where it is missing, long contexts cost nothing"
 
 
@@ -85,6 +86,7 @@ class RunPlan:
     """All arms of a scenario, and warnings known before the run.
 
     assumed: engine limits that the scenario leaves out, with the defaults taken; of_arm: those in which an arm differs.
+    A limit whose default depends on whether the arm speculates is in neither: the scenario cannot say it for both.
     """
 
     arms: tuple[ArmPlan, ...]
@@ -103,12 +105,13 @@ def plan_run(loaded: LoadedScenario) -> RunPlan:
     plans = tuple(_arm_plan(arm, pools) for arm, pools in zip(arms, by_pool, strict=True))
     limits = [replace(pools[0][1], warnings=_pool_warnings(pools)) for pools in by_pool]
     of_arm = _assumed_by_arms(arms, limits)
+    by_speculation = set(of_arm.get(SPECULATIVE, {}))
     of_trace = trace_warnings(loaded.scenario.workload, loaded.base_dir.resolve(), loaded.problem)
     return RunPlan(
         arms=plans,
         warnings=tuple(dict.fromkeys([*_warnings(arms, limits, of_arm), *of_trace])),
-        assumed=limits[0].assumed,
-        of_arm=of_arm,
+        assumed=_without(limits[0].assumed, by_speculation),
+        of_arm={name: _without(own, by_speculation) for name, own in of_arm.items() if name != SPECULATIVE},
     )
 
 
@@ -121,7 +124,12 @@ def _arm_plan(arm: Arm, pools: Sequence[tuple[PoolArm, ArmLimits]]) -> ArmPlan:
 
 
 def _pool(one: PoolArm, settings: EngineSettings) -> Pool:
-    costs = compile_costs(one.arm.calibration, settings.num_speculative_tokens, settings.draft_lengths())
+    costs = compile_costs(
+        one.arm.calibration,
+        settings.num_speculative_tokens,
+        settings.draft_lengths(),
+        draft_extend=settings.style == "sglang",
+    )
     return Pool(settings, costs, one.slices)
 
 
@@ -137,8 +145,9 @@ def _impossible(pool: PoolArm, limits: ArmLimits, loaded: LoadedScenario) -> lis
         return [loaded.problem(field, f"arm {arm.name}: {what}", rule, remedy)]
     if settings.num_gpu_blocks is not None and settings.num_gpu_blocks < 2:
         what = f"arm {arm.name}: {settings.num_gpu_blocks} KV blocks are left beside the weights"
-        rule, remedy = "at least 2 are needed", "raise gpu_memory_utilization or take a larger GPU"
-        return [loaded.problem("engine.gpu_memory_utilization", what, rule, remedy)]
+        key = "mem_fraction_static" if settings.style == "sglang" else "gpu_memory_utilization"
+        rule, remedy = "at least 2 are needed", f"raise {key} or take a larger GPU"
+        return [loaded.problem(f"engine.{key}", what, rule, remedy)]
     scheduler = idle_scheduler(settings)
     problems = []
     for index, part in enumerate(arm.slices):
@@ -166,6 +175,10 @@ def _assumed_by_arms(arms: Sequence[Arm], limits: Sequence[ArmLimits]) -> dict[s
         for arm, one in zip(arms, limits, strict=True)
     }
     return {name: assumed for name, assumed in differing.items() if assumed}
+
+
+def _without(assumed: Assumed, names: set[str]) -> Assumed:
+    return {name: value for name, value in assumed.items() if name not in names}
 
 
 def _assumption(whose: str, name: str, value: float | int, arm: Arm) -> str:

@@ -9,9 +9,15 @@ from .step_costs import Floats, GraphMode, RoundTable, StepShape, StepTerms
 
 
 class AffineStepCosts:
-    """Costs linear in rows and context (`AffineCosts`), compiled to plain floats in ms."""
+    """Costs linear in rows and context (`AffineCosts`), compiled to plain floats in ms.
 
-    def __init__(self, costs: AffineCosts, fitted_range: FittedRange | None = None) -> None:
+    draft_extend: as in `compile_costs`.
+    """
+
+    def __init__(
+        self, costs: AffineCosts, fitted_range: FittedRange | None = None, *, draft_extend: bool = False
+    ) -> None:
+        self._draft_extend = draft_extend
         self.host_ms = costs.host_ms
         self.target_fixed_ms = costs.target_fixed_ms
         self.target_row_ms = costs.target_per_token_us * 1e-3
@@ -36,7 +42,8 @@ class AffineStepCosts:
             target = self.target_ms(rows, context)
         draft = 0.0
         if draft_passes:
-            draft = self.draft_fixed_ms + self.draft_row_ms * rows + self.draft_kv_ms * context
+            wide_rows = rows - draft_tokens if self._draft_extend else rows
+            draft = self.draft_fixed_ms + self.draft_row_ms * wide_rows + self.draft_kv_ms * context
             if draft_passes > 1:
                 narrow_rows = decodes + finished_prompts
                 narrow_context = shape.context_tokens + finished_prompt_context
@@ -62,7 +69,8 @@ class AffineStepCosts:
         rows = decodes * (1 + drafts)
         draft_ms: Floats | float = 0.0
         if draft_passes:
-            draft_ms = self.draft_fixed_ms + self.draft_row_ms * rows + self.draft_kv_ms * context_tokens
+            wide_rows = decodes if self._draft_extend else rows
+            draft_ms = self.draft_fixed_ms + self.draft_row_ms * wide_rows + self.draft_kv_ms * context_tokens
             if draft_passes > 1:
                 draft_ms = draft_ms + (draft_passes - 1) * (
                     self.draft_fixed_ms + self.draft_row_ms * decodes + self.draft_kv_ms * context_tokens

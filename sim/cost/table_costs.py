@@ -84,9 +84,17 @@ class RoundBase(NamedTuple):
 
 
 class TableStepCosts:
-    """A compiled table calibration for one arm; what repeats is looked up once."""
+    """A compiled table calibration for one arm; what repeats is looked up once. draft_extend: as in `compile_costs`."""
 
-    def __init__(self, costs: TableCosts, draft_lengths: Collection[int], name: str = "the calibration") -> None:
+    def __init__(
+        self,
+        costs: TableCosts,
+        draft_lengths: Collection[int],
+        name: str = "the calibration",
+        *,
+        draft_extend: bool = False,
+    ) -> None:
+        self._draft_extend = draft_extend
         scale = partial(roofline_scale, costs.roofline) if costs.roofline else partial(no_roofline, name)
         columns = {
             GraphMode.FULL: costs.dense.full,
@@ -125,7 +133,8 @@ class TableStepCosts:
             target += base.line.at(mean_context)
             beyond = beyond or base.line.extrapolated(mean_context)
         if draft_passes and self.drafter is not None:
-            draft, draft_beyond = self.drafter.ms(rows, decodes, context, draft_passes)
+            wide_rows = decodes if self._draft_extend else rows
+            draft, draft_beyond = self.drafter.ms(wide_rows, decodes, context, draft_passes)
             beyond = beyond or draft_beyond
         return StepTerms(base.host, target, target, base.kv_update, base.sampling, draft, beyond, base.mode)
 
@@ -142,7 +151,8 @@ class TableStepCosts:
             phases[1] = phases[2] = base.dense_and_head + base.line.at_all(contexts)
             beyond |= base.line.beyond | (contexts > base.line.contexts[-1])
         if draft_passes and self.drafter is not None:
-            phases[5], draft_beyond = self.drafter.ms_of_rounds(rows, decodes, contexts, draft_passes)
+            wide_rows = decodes if self._draft_extend else rows
+            phases[5], draft_beyond = self.drafter.ms_of_rounds(wide_rows, decodes, contexts, draft_passes)
             beyond |= draft_beyond
         return RoundTable(phases, beyond, base.mode)
 
@@ -187,7 +197,8 @@ class TableStepCosts:
         draft = 0.0
         if draft_passes and self.drafter is not None:
             requests = decodes + finished_prompts
-            draft, draft_beyond = self.drafter.ms(rows, requests, context + finished_context, draft_passes)
+            wide_rows = rows - draft_tokens if self._draft_extend else rows
+            draft, draft_beyond = self.drafter.ms(wide_rows, requests, context + finished_context, draft_passes)
             beyond = beyond or draft_beyond
         graph = mode if self._knows_graphs else GraphMode.NONE
         return StepTerms(host, target, alone.target if alone else 0.0, kv_update, sampling, draft, beyond, graph)

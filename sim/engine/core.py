@@ -21,18 +21,21 @@ from .rows import Row, Scheduled, StepPlan
 from .segments import SegmentLog
 from .settings import EngineSettings
 from .settled import SettledRows
+from .sglang_scheduler import SglangScheduler
 from .varying_rows import VaryingRows
 from .vllm_scheduler import VllmScheduler
 
 Ints = NDArray[np.int64]
 
-SCHEDULERS: dict[str, type[VllmScheduler] | type[FixedBatchScheduler]] = {
+Scheduler = VllmScheduler | SglangScheduler | FixedBatchScheduler
+SCHEDULERS: dict[str, type[VllmScheduler] | type[SglangScheduler] | type[FixedBatchScheduler]] = {
     "vllm": VllmScheduler,
+    "sglang": SglangScheduler,
     "fixed_batch": FixedBatchScheduler,
 }
 
 
-def idle_scheduler(settings: EngineSettings) -> VllmScheduler | FixedBatchScheduler:
+def idle_scheduler(settings: EngineSettings) -> Scheduler:
     """A scheduler without requests, to ask what could ever run."""
     nothing = AcceptanceRuns(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint8), None, 1)
     tables = RoundTables(nothing, settings.num_speculative_tokens)
@@ -70,7 +73,8 @@ class EngineCore:
         self.policy = policy
         shape = (tables, self._drafts, settings.lookahead, settings.block_size)
         varies = tables.drafted is not None or not isinstance(self.policy, FixedDrafts)
-        self._varying = VaryingRows(*shape) if varies else None
+        drafts_first = SCHEDULERS[settings.style].drafts_first
+        self._varying = VaryingRows(*shape, keeps_most=drafts_first) if varies else None
         self.settled = self._varying or SettledRows(*shape)
         self.scheduler = SCHEDULERS[settings.style](settings, self.settled, content)
         # A memoryview hands out plain integers, several times faster than an array does.
@@ -113,10 +117,24 @@ class EngineCore:
         plan = self.scheduler.schedule()
         if not self._drafts:
             return plan
+        if self.scheduler.drafts_first:
+            self._draft_now(plan)
+            return plan
         plan.proposes = self.policy.choose(self, plan)
         plan.dummy_proposals = bool(plan.rows) and self._too_close_to_the_end(plan)
         plan.draft_passes = 0 if plan.dummy_proposals else self._draft_passes(plan)
         return plan
+
+    def _draft_now(self, plan: StepPlan) -> None:
+        """The drafts that this step verifies are chosen in it; in a prefill batch the drafter only prefills too."""
+        if plan.rows and not plan.rows[0].decodes:
+            plan.proposes, plan.draft_passes = self.settled.drafts, 1
+            return
+        plan.proposes = drafts = self.policy.choose(self, plan)
+        plan.draft_passes = self.passes(drafts)
+        if self._varying is not None:
+            self._varying.propose(drafts)
+        plan.rows = [Scheduled(row, 1 + drafts, start, drafts, True) for row, _, start, _, _ in plan.rows]
 
     def rounds_ahead(self) -> int:
         """Steps that can only be whole rounds of all settled rows with as many drafts, until one finishes."""
@@ -175,18 +193,20 @@ class EngineCore:
         return scheduled.start + scheduled.tokens >= row.known_tokens and row.end_tokens - row.known_tokens > 1
 
     def upcoming(self, plan: StepPlan) -> tuple[Ints, Ints]:
-        """Accepted runs and tokens left of the next round of each request in the step, as nobody could know them."""
+        """Accepted runs and tokens left of the round that the step's choice is for, as nobody could know them."""
         accepted: list[int] = []
         left: list[int] = []
+        this_step = self.scheduler.drafts_first
         if plan.settled and self._varying is not None:
-            accepted, left = self._varying.upcoming()
+            accepted, left = self._varying.upcoming(next_round=this_step)
         for row, tokens, start, drafts, decodes in plan.rows:
             if start + tokens >= row.known_tokens:
                 position = row.flat_offset + row.known_tokens - row.prompt_tokens
                 kept = min(self._accepted[position], drafts) if decodes else 0
-                to_go = row.end_tokens - row.known_tokens - kept - 1
+                commits = 0 if this_step else kept + 1
+                to_go = row.end_tokens - row.known_tokens - commits
                 if to_go > 0:
-                    accepted.append(self._accepted[position + kept + 1])
+                    accepted.append(self._accepted[position + commits])
                     left.append(to_go)
         return np.array(accepted, dtype=np.int64), np.array(left, dtype=np.int64)
 

@@ -74,6 +74,7 @@ class Replica:
         """The engine's process: plan, let the step's time pass, commit."""
         env, core, scheduler, settled = self._env, self.core, self.core.scheduler, self.core.settled
         hides_host = core.settings.async_scheduling
+        delivers_early = core.settings.delivers_before_drafting
         terms_of, log = self._costs.terms, self.step_log
         timeout = env.timeout
         step, last_ms = 0, 1.0
@@ -116,7 +117,7 @@ class Replica:
                 self._blocks_held(),
                 plan.proposes if plan else settled.drafts,
             )
-            drafting_ms = draft_ms if hides_host else 0.0  # after the step's tokens have left
+            drafting_ms = draft_ms if delivers_early else 0.0  # after the step's tokens have left
             ends_early = self._others_listen and drafting_ms > 0
             yield timeout(last_ms - drafting_ms if ends_early else last_ms)
             committed, finished = core.commit(plan, step) if plan else core.commit_rounds()
@@ -160,7 +161,7 @@ class Replica:
         table[:, 16] = graph
         table[:, 17] = drafts
         self.step_log.add_many(table)
-        undelivered_ms = float(phases[5, steps - 1]) if core.settings.async_scheduling else 0.0
+        undelivered_ms = float(phases[5, steps - 1]) if core.settings.delivers_before_drafting else 0.0
         ends_early = self._others_listen and undelivered_ms > 0
         yield env.timeout(times[steps] - env.now - (undelivered_ms if ends_early else 0.0))
         committed = (contexts[1 : steps + 1] - contexts[:steps]).tolist()
@@ -265,7 +266,7 @@ def simulate_pools(requests: Requests, runs: AcceptanceRuns, pools: Sequence[Poo
         requests=log.records(traffic.sent()),
         segments=segments.segments(),
         counts=rounds.counts(sum(replica.core.committed_by_rounds for replica in replicas)),
-        async_delivery=pools[0].settings.async_scheduling,
+        async_delivery=pools[0].settings.delivers_before_drafting,
         usable_blocks=_usable_blocks(pools),
         prefix_cache=_prefix_cache(replicas) if pools[0].settings.prefix_caching else None,
     )

@@ -135,7 +135,7 @@ class GoodputDrafts:
     def choose(self, core: EngineCore, plan: StepPlan) -> int:
         """The best number for the requests of the step."""
         requests = plan.settled + len(plan.rows)
-        context = core.settled.context + sum([row.start + row.tokens for row in plan.rows])
+        context = _context_tokens(core, plan)
         alpha = self._accepted / (self._accepted + self._rejections)
         commits = np.cumsum(alpha**self._lengths)
         return int(np.argmax(commits / self._prices.of(requests, context)))
@@ -164,7 +164,7 @@ class ClairvoyantDrafts:
         accepted, left = core.upcoming(plan)
         if not len(accepted):
             return int(self._lengths[-1, 0])
-        context = core.settled.context + sum([row.start + row.tokens for row in plan.rows])
+        context = _context_tokens(core, plan)
         commits = np.minimum(np.minimum(accepted, self._lengths) + 1, left).sum(axis=1)
         return int(np.argmax(commits / self._prices.of(len(accepted), context)))
 
@@ -174,6 +174,11 @@ class ClairvoyantDrafts:
 
     def observe(self, rounds: int, accepted: int, rejections: int) -> None:
         """Nothing to learn."""
+
+
+def _context_tokens(core: EngineCore, plan: StepPlan) -> int:
+    """Computed tokens of the step's requests: before a round, after a prompt chunk."""
+    return core.settled.context + sum([one.start if one.decodes else one.start + one.tokens for one in plan.rows])
 
 
 def draft_policy(settings: EngineSettings, costs: StepCosts) -> DraftPolicy:

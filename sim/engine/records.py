@@ -26,7 +26,7 @@ class Phase(IntEnum):
     """What a request was doing over a run of steps, from its first scheduled step to its last."""
 
     PREFILL = 0  # scheduled, its known tokens not all computed
-    DECODE = 1  # scheduled, one round a step
+    DECODE = 1  # scheduled, one round a step; in a step that only prefills it waits
     PREFILL_LEFT_OUT = 2  # resident, the step did not reach it
     DECODE_LEFT_OUT = 3
     PREEMPTED = 4  # back in the waiting queue
@@ -69,6 +69,12 @@ class Steps:
         return len(self.start_ms)
 
     @property
+    def only_prefills(self) -> NDArray[np.bool_]:
+        """Steps that prefill and run no rounds, whoever is decoding."""
+        only: NDArray[np.bool_] = (self.prefill_rows > 0) & (self.decode_rows == 0)
+        return only
+
+    @property
     def duration_ms(self) -> Floats:
         """Length of each step."""
         return self.host_ms + self.target_ms + self.kv_update_ms + self.sampling_ms + self.draft_ms
@@ -109,8 +115,8 @@ class RequestRecords:
 class Segments:
     """Runs of consecutive steps in which a request stayed in one phase; a request's segments are in time order.
 
-    first_step and last_step are both included. Each DECODE step delivers tokens at its own end; a PREFILL segment
-    delivers one token at its last step if `delivers`.
+    first_step and last_step are both included. Each DECODE step delivers tokens at its own end, but those that only
+    prefill leave the request out. A PREFILL segment delivers one token at its last step if `delivers`.
     """
 
     request: Ints

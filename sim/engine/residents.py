@@ -13,7 +13,13 @@ from .waiting import PriorityWaiting
 
 
 class Residents:
-    """State that every style of scheduler keeps; `settled` and then `running` make up the running list."""
+    """State that every style of scheduler keeps; `settled` and then `running` make up the running list.
+
+    drafts_first: a round's drafts are made in the step that verifies them, and prompts are prefilled in steps of their
+    own; else drafts are made at the end of the step before.
+    """
+
+    drafts_first = False
 
     def __init__(self, settings: EngineSettings, settled: SettledRows, content: BlockContent | None = None) -> None:
         self.settings = settings

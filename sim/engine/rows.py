@@ -110,6 +110,8 @@ class StepPlan:
     """What one step computes: first all settled rows (a round each, all drafts), then `rows` in order.
 
     proposes: the most drafts that each request of the step proposes at its end. dummy_proposals: they are placeholders.
+    left_out: residents that the step does not reach; paused: decodes that wait for a prefill batch, beside all settled
+    rows.
     """
 
     __slots__ = (
@@ -117,6 +119,7 @@ class StepPlan:
         "draft_passes",
         "dummy_proposals",
         "left_out",
+        "paused",
         "preempted",
         "proposes",
         "resumed",
@@ -128,6 +131,7 @@ class StepPlan:
         self.settled = 0
         self.rows: list[Scheduled] = []
         self.left_out: list[Row] = []
+        self.paused: list[Row] = []
         self.preempted: list[Preempted] = []
         self.admitted: list[Row] = []
         self.resumed: list[Row] = []

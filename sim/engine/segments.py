@@ -22,6 +22,8 @@ class SegmentLog:
             self.switch(row, Phase.DECODE if decodes else Phase.PREFILL, step)
         for row in plan.left_out:
             self.switch(row, Phase.DECODE_LEFT_OUT if row.decodes else Phase.PREFILL_LEFT_OUT, step)
+        for row in plan.paused:
+            self.switch(row, Phase.DECODE, step)
         for victim in plan.preempted:
             self.switch(victim.row, Phase.PREEMPTED, step)
 

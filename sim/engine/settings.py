@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .sglang_limits import SglangLimits
+
 UNLIMITED = 1 << 62
 
 
@@ -21,6 +23,7 @@ class EngineSettings:
     scheduling_policy: "fcfs" or "priority".
     prefix_caching: blocks are kept by content. drops_last_hit: an EAGLE-type drafter has to recompute the last block
     that the cache would give. pads_single_tokens: rule 17.
+    sglang: limits that only that style has.
     """
 
     style: str
@@ -48,6 +51,7 @@ class EngineSettings:
     async_scheduling: bool = False
     replicas: int = 1
     router: str = "round_robin"
+    sglang: SglangLimits | None = None
 
     @property
     def varies(self) -> bool:
@@ -66,3 +70,8 @@ class EngineSettings:
     def longest(self) -> int:
         """The most known tokens that a request can have: `max_model_len`, or no limit that anybody reaches."""
         return self.max_model_len or UNLIMITED
+
+    @property
+    def delivers_before_drafting(self) -> bool:
+        """Whether a step's tokens leave before its drafts are made; in SGLang a round ends with drafting."""
+        return self.async_scheduling and self.style != "sglang"

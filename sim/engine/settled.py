@@ -109,7 +109,7 @@ class SettledRows:
         """Append rows that have settled: each holds a full set of drafts and its next step is a round."""
         if len(self._slots) + len(rows) > len(self.flat):
             self._pack(len(rows))
-        self.base = self.base.copy()
+        self.flat, self.base = self.flat.copy(), self.base.copy()
         for row in rows:
             slot = len(self._slots)
             position = row.flat_offset + row.known_tokens - row.prompt_tokens
@@ -194,6 +194,15 @@ class SettledRows:
         self._base_sum -= base
         self._flat_sum += self.parked - position
 
+    @property
+    def rounds_run(self) -> int:
+        """Rounds of settled rows so far, whoever they were."""
+        return self._rounds_run
+
+    def tokens_left(self, most: int) -> int:
+        """Sum over the rows of the tokens that they still commit, at most `most` of each."""
+        return int(np.minimum(self._end - self.flat, most)[self._live()].sum())
+
     # --- rounds -------------------------------------------------------------------------------------------------------
 
     def advance(self) -> int:
@@ -216,10 +225,14 @@ class SettledRows:
     def rounds_ahead(self, most_blocks: int) -> int:
         """Rounds that can be run before drafts or blocks have to be questioned; a finish may come earlier."""
         ahead = self._useful_before - self._rounds_run if self._most_drafts else UNLIMITED
-        if most_blocks < UNLIMITED:
-            room = most_blocks * self._block_size - self.context - self.count * self.block_reach
-            ahead = min(ahead, room // (self.count * self._most_commits) + 1)
-        return ahead
+        return min(ahead, self.rounds_within(most_blocks))
+
+    def rounds_within(self, most_blocks: int) -> int:
+        """Rounds that so many blocks are enough for, whatever is accepted."""
+        if most_blocks >= UNLIMITED:
+            return UNLIMITED
+        room = most_blocks * self._block_size - self.context - self.count * self.block_reach
+        return room // (self.count * self._most_commits) + 1
 
     def look_ahead(self, rounds: int) -> tuple[Ints, Ints]:
         """Positions [round, slot] before each of the next rounds and after the last, and the contexts; no change.

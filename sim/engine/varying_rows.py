@@ -13,11 +13,15 @@ class VaryingRows(SettledRows):
     """As `SettledRows`; `drafts` is the most that the next round of a row verifies, and changes with `propose`.
 
     A row holds the blocks of the largest round it has had, so what each slot holds is kept beside its position.
+    keeps_most: a row holds the blocks of the longest round, whatever it verifies.
     """
 
     varying = True
 
-    def __init__(self, tables: RoundTables, most_drafts: int, lookahead: int, block_size: int) -> None:
+    def __init__(
+        self, tables: RoundTables, most_drafts: int, lookahead: int, block_size: int, *, keeps_most: bool = False
+    ) -> None:
+        self._keeps_most = keeps_most
         self._held = self._draft_sums = self._draft_rounds = np.zeros(0, dtype=np.int64)
         super().__init__(tables, most_drafts, lookahead, block_size)
         self._tables = tables
@@ -73,7 +77,8 @@ class VaryingRows(SettledRows):
 
     def _needed(self) -> Ints:
         """Blocks that each slot holds once its next round is scheduled."""
-        reach = self._drafts_of_slots() + (self.base + self._least_reach)
+        drafts = self._most_drafts if self._keeps_most else self._drafts_of_slots()
+        reach = drafts + (self.base + self._least_reach)
         blocks: Ints = np.maximum(self._held, (self.flat + reach) // self._block_size)
         return blocks
 
@@ -88,9 +93,13 @@ class VaryingRows(SettledRows):
 
     def blocks_at(self, positions: Ints) -> Ints:
         """Blocks that all rows hold in each of several rounds of `drafts` drafts each, [round, slot]."""
-        needed = (positions + (self.base + self._least_reach + self.drafts)) // self._block_size
-        blocks: Ints = np.maximum(self._held, needed).dot(self._ones)
+        blocks: Ints = np.maximum(self._held, self._needed_at(positions)).dot(self._ones)
         return blocks
+
+    def _needed_at(self, positions: Ints) -> Ints:
+        drafts = self._most_drafts if self._keeps_most else self.drafts
+        needed: Ints = (positions + (self.base + self._least_reach + drafts)) // self._block_size
+        return needed
 
     # --- rounds -------------------------------------------------------------------------------------------------------
 
@@ -104,8 +113,7 @@ class VaryingRows(SettledRows):
 
     def jump(self, positions: Ints, contexts: Ints, rounds: int) -> None:
         """Run the first `rounds` of the rounds looked at."""
-        needed = (positions[rounds - 1] + (self.base + self._least_reach + self.drafts)) // self._block_size
-        self._held = np.maximum(self._held, needed)
+        self._held = np.maximum(self._held, self._needed_at(positions[rounds - 1]))
         self._draft_sums += rounds * self.drafts
         self._draft_rounds += rounds * min(self.drafts, 1)
         super().jump(positions, contexts, rounds)
@@ -122,9 +130,9 @@ class VaryingRows(SettledRows):
         accepted = (self._next_flat[self.flat] - self.flat - 1)[drafts > 0]
         return len(accepted), int(accepted.sum()), int(np.count_nonzero(accepted < drafts[drafts > 0]))
 
-    def upcoming(self) -> tuple[list[int], list[int]]:
-        """Accepted runs and tokens left of each row's next round but one, those that finish before it left out."""
-        after = self._next_flat[self.flat]
+    def upcoming(self, *, next_round: bool) -> tuple[list[int], list[int]]:
+        """Accepted runs and tokens left of each row's next round, or the one after it if it does not finish before."""
+        after = self.flat if next_round else self._next_flat[self.flat]
         left = self._end - after
         stays = self._live() & (left > 0)
         accepted: list[int] = self._tables.runs.accepted[after[stays]].tolist()

@@ -15,6 +15,7 @@ from .run_checks import run_findings
 from .scenario import Scenario
 from .source import Finding
 from .speculation_checks import speculation_findings
+from .style_words import style_findings
 from .validation import validated
 from .workload_checks import workload_findings
 
@@ -30,6 +31,7 @@ def scenario_findings(data: Mapping[str, Any]) -> list[Finding]:
     if len(arms) > MAX_ARMS:
         return [*found, Finding("arms", f"{len(arms)} arms", f"at most {MAX_ARMS}", "use a sweep")]
     found += arm_findings(data, arms)
+    found += style_findings(data)
     known = {finding[:3] for finding in found}
     for name, (own_data, origins) in arm_data(data).items():
         for finding in _one_arm_findings(own_data) if origins else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .parts import Parts
-from .scenario import Engine, Length, Slice, Speculation, Uniform
+from .scenario import LOOKUP_METHODS, Engine, Length, Slice, Speculation, Uniform
 from .source import Finding
 from .wording import did_you_mean, listed, shown
 
@@ -27,6 +27,11 @@ def engine_findings(parts: Parts) -> Iterator[Finding]:
         yield from _only_vllm(engine)
     if engine.pools is not None:
         yield from _pools(engine, parts)
+    if engine.style == "sglang":
+        yield from _prefill_chunk(engine)
+        if parts.speculation is not None and parts.speculation.method in LOOKUP_METHODS:
+            rule = "style sglang knows chains of drafts only"
+            yield Finding("speculation.method", f"is {parts.speculation.method}", rule, "use style vllm")
     if engine.style == "vllm":  # a fixed batch has no token budget
         yield from _budgets(engine, parts.speculation)
         if not engine.enable_chunked_prefill:
@@ -98,6 +103,22 @@ def _budgets(engine: Engine, speculation: Speculation | None) -> Iterator[Findin
         if budget is not None and budget < need:
             rule = f"one request with {drafts} draft tokens takes {need} tokens of the budget"
             yield Finding(f"engine.{key}", f"{budget} tokens", rule, f"give {need} or more, or fewer draft tokens")
+
+
+def _prefill_chunk(engine: Engine) -> Iterator[Finding]:
+    """SGLang cuts prompts into whole pages, and only chunks of 2 tokens or more get a prompt done."""
+    page = engine.page_size or engine.block_size or 1
+    own = engine.chunked_prefill_size
+    key = "chunked_prefill_size" if own is not None else "max_num_batched_tokens"
+    chunk = own if own is not None else engine.max_num_batched_tokens
+    if chunk is None or chunk == -1:
+        return
+    least = max(2, page)
+    if chunk < least:
+        yield Finding(f"engine.{key}", f"{chunk} tokens", f"a chunk has {least} tokens or more", "give more, or -1")
+    elif own is not None and chunk % page:
+        rule = f"SGLang wants a multiple of the page size, {page}"
+        yield Finding(f"engine.{key}", f"{chunk} tokens", rule, f"give {chunk // page * page}")
 
 
 def _draft_slots(speculation: Speculation | None) -> int:

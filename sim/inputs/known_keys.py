@@ -20,9 +20,9 @@ NOT_SUPPORTED_YET = {
     "speculation.moe_backend": "leave it out: it changes nothing here",
     "speculation.max_model_len": "leave it out: the draft reaches as far as the target",
     "speculation.enforce_eager": "leave it out: costs come from the calibration",
-    "engine.style=sglang": "use vllm or fixed_batch",
-    "engine.style=trtllm": "use vllm or fixed_batch",
-    "engine.style=llamacpp": "use vllm or fixed_batch",
+    "engine.style=trtllm": "use vllm, sglang or fixed_batch",
+    "engine.style=llamacpp": "use vllm, sglang or fixed_batch",
+    "engine.enable_mixed_chunk": "leave it out: prefill batches run alone",
     "engine.tensor_parallel_size": "use a calibration measured at that size",
 }
 

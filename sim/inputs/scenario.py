@@ -281,9 +281,13 @@ class Engine(Section):
     """Limits and rules of the serving engine; keys left out take the style's own defaults, printed as assumed.
 
     `enable_prefix_caching` is vLLM's word for `prefix_caching`.
+
+    SGLang's own words win over the common ones that mean the same: `max_running_requests` (max_num_seqs), `page_size`
+    (block_size), `chunked_prefill_size` (max_num_batched_tokens; -1: prompts are never cut), `max_total_tokens` (KV
+    slots with the draft loaded), `disable_overlap_schedule` (async_scheduling false).
     """
 
-    style: Literal["vllm", "fixed_batch"] = "vllm"
+    style: Literal["vllm", "sglang", "fixed_batch"] = "vllm"
     max_num_seqs: Count | None = None
     max_num_batched_tokens: Tokens | None = None
     max_num_scheduled_tokens: Tokens | None = None
@@ -304,6 +308,14 @@ class Engine(Section):
     replicas: Annotated[Count, Field(le=1024)] = 1
     pools: Annotated[list[Pool], Field(min_length=1, max_length=100)] | None = None
     router: Literal["round_robin", "least_loaded"] = "round_robin"
+    max_running_requests: Count | None = None
+    chunked_prefill_size: Annotated[int, _Number, Field(ge=-1, le=MAX_TOKENS)] | None = None
+    max_prefill_tokens: Tokens | None = None
+    page_size: Annotated[Tokens, Field(le=4096)] | None = None
+    mem_fraction_static: Annotated[Fraction, Field(gt=0)] | None = None
+    max_total_tokens: Count | None = None
+    schedule_conservativeness: Annotated[NonNegative, Field(le=1e3)] | None = None
+    disable_overlap_schedule: Flag | None = None
 
     @property
     def caches_prefixes(self) -> bool:

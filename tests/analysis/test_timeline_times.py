@@ -88,3 +88,13 @@ def test_spans_of_a_story():
     assert spans.start_ms.tolist() == [12, 24, 36, 48, 60, 72, 84]
     assert spans.end_ms.tolist() == [24, 36, 48, 60, 72, 84, 94]
     assert (spans.first_token_ms[0], spans.end_of_request_ms[0]) == (46, 94)
+
+
+def test_a_decode_waits_while_a_step_only_prefills():
+    one = steps([[0, 10, 10, 0, 0, 0]] * 6, prefill_rows=[1, 0, 1, 1, 0, 1], decode_rows=[0, 1, 0, 0, 1, 1])
+    spans = request_spans(records([one], [story("FDDDDD"), story("D", first_step=5)]))
+    own = slice(spans.offset[0], spans.offset[1])
+    assert [Phase(phase).name for phase in spans.phase[own]] == ["PREFILL", "DECODE", "DECODE_LEFT_OUT", "DECODE"]
+    assert spans.first_step[own].tolist() == [0, 1, 2, 4]
+    assert spans.last_step[own].tolist() == [0, 1, 3, 5]
+    assert spans.start_ms[own].tolist() == [0, 10, 20, 40]

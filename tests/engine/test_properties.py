@@ -76,7 +76,9 @@ def test_segments_cover_each_request_from_first_to_last_step(world):
         assert first[0] == records.requests.first_scheduled_step[request]
         assert last[-1] == records.requests.finish_step[request]
         np.testing.assert_array_equal(first[1:], last[:-1] + 1)
-        rounds = np.sum((last - first + 1)[segments.phase[own] == Phase.DECODE])
+        runs_rounds = ~records.steps[records.requests.replica[request]].only_prefills
+        decodes = segments.phase[own] == Phase.DECODE
+        rounds = sum(int(np.sum(runs_rounds[a : b + 1])) for a, b in zip(first[decodes], last[decodes], strict=True))
         assert rounds == records.requests.rounds[request]
         assert np.sum(segments.phase[own] == Phase.PREEMPTED) == records.requests.preemptions[request]
         arrival = records.requests.arrival_ms[request]

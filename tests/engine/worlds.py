@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sim.acceptance.runs import AcceptanceRuns
 from sim.cost.affine_costs import AffineStepCosts
 from sim.engine.settings import EngineSettings
+from sim.engine.sglang_limits import SglangLimits, reserved_slots
 from sim.inputs.calibration import AffineCosts
 from sim.workload.requests import Requests
 
@@ -62,12 +63,15 @@ def make_settings(**changes):
         "num_gpu_blocks": None,
     } | changes
     k = values.get("num_speculative_tokens", 0)
+    if values["style"] == "sglang":
+        values["lookahead"] = reserved_slots(k) - k - 1
+        values.setdefault("sglang", SglangLimits())
     values.setdefault("lookahead", k)
     return EngineSettings(**values)
 
 
 @st.composite
-def worlds(draw):
+def worlds(draw, styles=("vllm", "vllm", "vllm", "fixed_batch", "sglang", "sglang")):
     """(requests, runs, settings): tight or roomy, open or closed, with and without drafts, fixed or of any length."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     count = draw(st.integers(1, 25))
@@ -86,10 +90,11 @@ def worlds(draw):
         think_time_ms=draw(st.sampled_from([0.0, 0.0, 15.0])),
         hits=np.minimum(rng.integers(0, 30, count), prompt - 1) if draw(st.booleans()) else None,
     )
+    style = draw(st.sampled_from(styles))
     policy = draw(st.sampled_from(["fixed", "fixed", "schedule", "goodput", "clairvoyant"])) if k else "fixed"
     schedule = tuple(rng.integers(0, k + 1, draw(st.integers(2, 8))).tolist()) if policy == "schedule" else None
-    ragged = bool(k) and draw(st.booleans())
-    caching = draw(st.sampled_from([False, False, True]))
+    ragged = bool(k) and style != "sglang" and draw(st.booleans())
+    caching = style == "vllm" and draw(st.sampled_from([False, False, True]))
     requests = dataclasses.replace(
         requests,
         slice_index=rng.integers(0, 2, count),
@@ -97,10 +102,11 @@ def worlds(draw):
         shared_prefix_tokens=np.minimum(rng.integers(0, 60, count), prompt) if caching else None,
         prefix_hit_tokens=np.zeros(count, dtype=np.int64) if caching else requests.prefix_hit_tokens,
     )
-    fewest = -(-longest // block_size) + 1
+    fewest = -(-longest // block_size) + (3 if style == "sglang" else 1)
+    chunk = block_size * draw(st.sampled_from([2, 3, 10, 100]))
     budget = draw(st.sampled_from([2 * k + 3, 40, 100, 2048]))
     settings = make_settings(
-        style="vllm" if caching else draw(st.sampled_from(["vllm", "vllm", "vllm", "fixed_batch"])),
+        style=style,
         max_num_seqs=draw(st.sampled_from([1, 4, 16])),
         max_num_batched_tokens=budget,
         max_num_scheduled_tokens=draw(st.sampled_from([budget, max(k + 1, budget // 2)])),
@@ -116,12 +122,17 @@ def worlds(draw):
         draft_schedule=schedule,
         draft_policy=policy,
         serial_drafting=not ragged,
-        scheduling_policy=draw(st.sampled_from(["fcfs", "fcfs", "priority"])),
+        scheduling_policy="fcfs" if style == "sglang" else draw(st.sampled_from(["fcfs", "fcfs", "priority"])),
         prefix_caching=caching,
         drops_last_hit=draw(st.booleans()),
         pads_single_tokens=caching,
         async_scheduling=draw(st.booleans()),
         replicas=draw(st.sampled_from([1, 1, 2])),
         router=draw(st.sampled_from(["round_robin", "least_loaded"])),
+        sglang=SglangLimits(
+            chunked_prefill_size=draw(st.sampled_from([chunk, chunk, None])),
+            max_prefill_tokens=draw(st.sampled_from([30, 200, 16384])),
+            schedule_conservativeness=draw(st.sampled_from([0.0, 0.0, 0.1, 1.0])),
+        ),
     )
     return requests, make_runs(requests, rng, k + 1, ragged=ragged), settings

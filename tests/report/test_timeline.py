@@ -116,7 +116,9 @@ def expected_phases(records, request):
     segments = records.segments
     for i in np.flatnonzero(segments.request == request):
         span = slice(segments.first_step[i], segments.last_step[i] + 1)
-        spent[NAMES[Phase(segments.phase[i])]] += 1000 * float(durations[span].sum())
+        paused = steps.only_prefills[span] & (segments.phase[i] == Phase.DECODE)
+        spent[NAMES[Phase(segments.phase[i])]] += 1000 * float(durations[span][~paused].sum())
+        spent[NAMES[Phase.DECODE_LEFT_OUT]] += 1000 * float(durations[span][paused].sum())
         last = segments.phase[i]
     if records.async_delivery:
         spent[NAMES[Phase(last)]] -= 1000 * steps.draft_ms[records.requests.finish_step[request]]

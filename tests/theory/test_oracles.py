@@ -23,11 +23,30 @@ def _value(arm, field):
     return arm[field]
 
 
+# Rounds know nothing of batches, a lone user nothing of others: no style may change these.
+ANY_STYLE = (
+    "tokens per round, a=0.7 k=3",
+    "rounds to commit 100 tokens, a=0.8 k=5",
+    "closed loop with a serial draft",
+    "first token on an idle engine",
+)
+
+
 @pytest.mark.parametrize("oracle", ORACLES, ids=lambda oracle: oracle["id"])
 def test_oracle(oracle, tmp_path, capsys):
+    _check(oracle, tmp_path, capsys)
+
+
+@pytest.mark.parametrize("name", ANY_STYLE)
+def test_oracle_in_the_style_of_sglang(name, tmp_path, capsys):
+    oracle = next(oracle for oracle in ORACLES if oracle["id"] == name)
+    _check(oracle, tmp_path, capsys, "--set", "engine.style=sglang")
+
+
+def _check(oracle, tmp_path, capsys, *more):
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(oracle["scenario"]))
-    arguments = ["run", str(path), "--json"]
+    arguments = ["run", str(path), "--json", *more]
     if "per_request_rounds" in oracle:
         arguments += ["--out", str(tmp_path / "out")]
     assert main(arguments) == 0
