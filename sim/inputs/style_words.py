@@ -36,29 +36,30 @@ COMMON_WORDS = {
     "max_total_tokens": "num_gpu_blocks",
     "disable_overlap_schedule": "async_scheduling",
 }
-_ALSO_IGNORED = {"fixed_batch": "vllm"}  # a fixed batch has no such rules either, and lets them pass
+STYLES = ("vllm", "sglang", "fixed_batch")
+_LETS_PASS = {"fixed_batch": "vllm"}  # it has none of vLLM's rules, and takes its words as said of other arms
 
 
 def style_findings(data: Mapping[str, Any]) -> Iterator[Finding]:
     """Keys of `engine` that belong to a style no arm has, and those that an arm sets for a style it has not."""
-    styles = set()
+    known: set[str] = set()
     for name, (own_data, origins) in arm_data(data).items():
         engine = own_data.get("engine")
         engine = engine if isinstance(engine, dict) else {}
         style = engine.get("style", "vllm")
-        styles |= {style, _ALSO_IGNORED.get(style)}
+        if style not in STYLES:
+            return  # told already; nobody knows which words it has
+        words = {style, _LETS_PASS.get(style, style)}
+        known |= words
         here = {key: origins[f"engine.{key}"] for key in engine if f"engine.{key}" in origins}
-        if style in (*OWN_WORDS, *_ALSO_IGNORED):
-            set_here = {key: engine[key] for key in here}
-            for owner, key in _foreign(set_here, {style, _ALSO_IGNORED.get(style)}):
-                yield _finding(here[key], key, owner, f"arm {name} has style {style}")
+        for owner, key in _foreign({key: engine[key] for key in here}, words):
+            yield _finding(here[key], key, owner, f"arm {name} has style {style}")
     common = data.get("engine")
-    if isinstance(common, dict) and styles <= {*OWN_WORDS, *_ALSO_IGNORED, None}:
-        for owner, key in _foreign(common, styles):
-            yield _finding(f"engine.{key}", key, owner, f"no arm has style {owner}")
+    for owner, key in _foreign(common if isinstance(common, dict) else {}, known):
+        yield _finding(f"engine.{key}", key, owner, f"no arm has style {owner}")
 
 
-def _foreign(engine: Mapping[str, Any], styles: set[Any]) -> Iterator[tuple[str, str]]:
+def _foreign(engine: Mapping[str, Any], styles: set[str]) -> Iterator[tuple[str, str]]:
     """Keys with a value that is not their default, owned by none of the styles."""
     for owner, keys in OWN_WORDS.items():
         if owner not in styles:
