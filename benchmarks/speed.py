@@ -2,9 +2,10 @@
 
     python benchmarks/speed.py [--quick]
 
-Prints, for batches of 8, 64 and 256 without drafts, with drafts of fixed and of varying length: microseconds a step of the loop alone and of the whole
-command, as multiples of a bare SimPy timeout measured between them; then requests per second, peak memory, and how time
-grows from 10 to 100 thousand requests. Timings on shared machines are noisy: compare the multiples of one run.
+Prints, for batches of 8, 64 and 256 without drafts, with drafts of fixed and of varying length: microseconds a step of
+the loop alone and of the whole command, as multiples of a bare SimPy timeout measured between them; then requests per
+second, peak memory, and how time grows from 10 to 100 thousand requests. Timings on shared machines are noisy: compare
+the multiples of one run.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SCHEDULE = "speculation.num_speculative_tokens_per_batch_size"
 
 
 def scenario(requests: int, concurrency: int, output_tokens: Any) -> dict[str, Any]:
-    """A closed loop on affine costs, four drafts at 70 percent; with a schedule whose threshold it crosses, and goodput."""
+    """A closed loop on affine costs, four drafts at 70 percent; a schedule whose threshold it crosses, and goodput."""
     return {
         "calibration": {
             "kind": "affine",

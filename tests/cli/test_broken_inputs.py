@@ -71,7 +71,7 @@ KEYS = [
     at(16, "speculation: {method: dflash, num_speculative_tokens: 3}", "speculation.method", "not supported yet"),
     at(16, "speculation: {method: eagel, num_speculative_tokens: 3}", "speculation.method", "did you mean 'eagle'"),
     at(16, "speculation: {method: eagle}", "speculation.num_speculative_tokens", "is missing"),
-    at(17, "engine: {style: sglang}", "engine.style", "not supported yet"),
+    at(17, "engine: {style: trtllm}", "engine.style", "not supported yet"),
     at(17, "engine:", "engine", "no value"),
     at(17, "engine: vllm", "engine", "a mapping"),
     at(21, "run: []", "run", "a mapping"),
