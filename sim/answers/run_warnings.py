@@ -107,6 +107,5 @@ def _share_beyond_depth(replications: Sequence[ArmReplication], arm: Mapping[str
     depth = replications[0].measured_depth
     if depth is None or not arm["total_output_tokens"]:
         return 0.0
-    drafts = len(replications[0].counts.accepted_at)
-    beyond = sum(int(one.counts.committed_at[depth:drafts].sum()) for one in replications)
+    beyond = sum(int(one.counts.kept_at[depth:].sum()) for one in replications)
     return beyond / float(arm["total_output_tokens"])

@@ -134,7 +134,13 @@ class EngineCore:
         plan.draft_passes = self.passes(drafts)
         if self._varying is not None:
             self._varying.propose(drafts)
-        plan.rows = [Scheduled(row, 1 + drafts, start, drafts, True) for row, _, start, _, _ in plan.rows]
+        plan.rows = [self._verifying(row, start, drafts) for row, _, start, _, _ in plan.rows]
+
+    def _verifying(self, row: Row, start: int, most: int) -> Scheduled:
+        """A round that verifies what the drafter proposes at the row's position, at most so many drafts."""
+        position = row.flat_offset + row.known_tokens - row.prompt_tokens
+        drafts = most if self._drafted is None else min(self._drafted[position], most)
+        return Scheduled(row, 1 + drafts, start, drafts, True)
 
     def rounds_ahead(self) -> int:
         """Steps that can only be whole rounds of all settled rows with as many drafts, until one finishes."""

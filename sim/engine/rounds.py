@@ -74,9 +74,9 @@ class RoundCounter:
         """The totals."""
         self._flush()
         single = self._single
-        num_drafts, draft_tokens, cut = single.num_drafts, single.draft_tokens, single.cut
-        accepted_at, committed_at = single.accepted_at.copy(), single.committed_at.copy()
-        delivered_at = single.delivered_at.copy()
+        num_drafts, draft_tokens = single.num_drafts, single.draft_tokens
+        accepted_at, kept_at = single.accepted_at.copy(), single.kept_at.copy()
+        committed_at, delivered_at = single.committed_at.copy(), single.delivered_at.copy()
         model, proposed, left = (index.ravel() for index in np.indices(self._shape))
         positions = np.arange(1, self._drafts + 2)[:, None]
         lengths = np.arange(self._drafts + 2)[:, None]
@@ -87,7 +87,7 @@ class RoundCounter:
             num_drafts += int(rounds[drafts > 0].sum())
             draft_tokens += int(drafts @ rounds)
             accepted_at += (accepted >= positions[:-1]) @ rounds
-            cut += int((accepted - np.minimum(accepted, left)) @ rounds)
+            kept_at += (np.minimum(accepted, left) >= positions[:-1]) @ rounds
             committed_at += (np.minimum(model, left) >= positions) @ rounds
             delivered_at += np.minimum(np.minimum(model, lengths) + 1, left) @ rounds
         return SamplerCounts(
@@ -95,9 +95,10 @@ class RoundCounter:
             num_drafts=num_drafts,
             draft_tokens=draft_tokens,
             accepted_tokens=int(accepted_at.sum()),
-            draft_tokens_cut=cut,
+            draft_tokens_cut=int(accepted_at.sum() - kept_at.sum()),
             committed_by_rounds=committed_by_rounds,
             accepted_at=accepted_at,
+            kept_at=kept_at,
             committed_at=committed_at,
             delivered_at=delivered_at,
         )
@@ -109,8 +110,8 @@ class _SingleRounds:
     def __init__(self, drafts: int) -> None:
         self.num_drafts = 0
         self.draft_tokens = 0
-        self.cut = 0
         self.accepted_at = np.zeros(drafts, dtype=np.int64)
+        self.kept_at = np.zeros(drafts, dtype=np.int64)
         self.committed_at = np.zeros(drafts + 1, dtype=np.int64)
         self.delivered_at = np.zeros(drafts + 2, dtype=np.int64)
         self._lengths = np.arange(drafts + 2)
@@ -122,7 +123,7 @@ class _SingleRounds:
             self.num_drafts += 1
             self.draft_tokens += drafts
             self.accepted_at[:accepted] += 1
-            self.cut += accepted - min(accepted, left)
+            self.kept_at[: min(accepted, left)] += 1
 
 
 def _codes(runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:

@@ -108,7 +108,7 @@ def test_idle_time_and_replicas_count_in_occupancy():
     busy = steps([(0, 10, 10, 0, 0, 0)], running=[2], blocks_used=[3])
     later = steps([(0, 10, 10, 0, 0, 0)], start_ms=30.0, running=[4], blocks_used=[1])
     stories = [story("F"), story("F", arrival_ms=30.0, replica=1)]
-    made = records([busy, later], stories, usable_blocks=10)
+    made = records([busy, later], stories, usable_blocks=10)  # of both replicas
     got = replication_metrics(made, workload(stories), num_gpu_blocks=6, success_rates=[None]).values
     assert got["mean_running"] == pytest.approx((2 * 10 + 4 * 10) / 40)
     assert got["kv_utilisation"] == pytest.approx((3 * 10 + 1 * 10) / (2 * 5 * 40))

@@ -97,3 +97,17 @@ def test_every_policy_delivers_the_same_tokens(tmp_path):
     arms = f"a: {{speculation.policy: goodput}}, b: {{speculation.policy: clairvoyant}}, c: {{{gaps}}}"
     found = document(tmp_path, f"arms={{{arms}}}")["arms"]
     assert len({arm["total_output_tokens"] for arm in found.values()}) == 1
+
+
+def test_only_drafts_that_were_made_count_as_beyond_the_measured_depth(tmp_path):
+    """A schedule that never drafts beyond the first, measured, position takes nothing from the held ones."""
+    model = "workload.slices.0.acceptance={kind: per_position, conditional: [0.8]}"
+    warning = "beyond the measured draft positions"
+    short = document(tmp_path, model, f"{SCHEDULE}=[[1, 64, 1]]")
+    assert not any(warning in text for text in short["warnings"])
+    long = run(tmp_path, model, f"{SCHEDULE}=[[1, 64, 3]]")
+    arm = long.document["arms"]["speculative"]
+    kept = sum(table.records.counts.kept_at for table in long.tables if table.name == "speculative")
+    assert kept.sum() == arm["spec_decode_accepted_tokens"] - arm["draft_tokens_cut"]
+    share = kept[1:].sum() / arm["total_output_tokens"]
+    assert f"arm speculative: {share:.0%} of the tokens were committed {warning}" in long.document["warnings"]

@@ -93,7 +93,7 @@ def worlds(draw, styles=("vllm", "vllm", "vllm", "fixed_batch", "sglang", "sglan
     style = draw(st.sampled_from(styles))
     policy = draw(st.sampled_from(["fixed", "fixed", "schedule", "goodput", "clairvoyant"])) if k else "fixed"
     schedule = tuple(rng.integers(0, k + 1, draw(st.integers(2, 8))).tolist()) if policy == "schedule" else None
-    ragged = bool(k) and style != "sglang" and draw(st.booleans())
+    ragged = bool(k) and draw(st.booleans())
     caching = style == "vllm" and draw(st.sampled_from([False, False, True]))
     requests = dataclasses.replace(
         requests,
