@@ -36,6 +36,10 @@ class Plan:
             counts[point.phase] = counts.get(point.phase, 0) + 1
         return counts
 
+    def most_requests(self) -> int:
+        """Requests that any point holds at once."""
+        return max(sum(group.count for group in point.groups) for point in self.points)
+
     def seconds(self) -> float:
         """A guess of how long it takes, before anything is known of the device."""
         points = sum(point_seconds(self, point) for point in self.points)
@@ -168,16 +172,9 @@ def activation_bytes(setup: Setup, point: Point) -> float:
     return float(rows * width * item + 3.0 * logits * setup.target.vocab * 4)
 
 
-def kv_tokens(setup: Setup, preset: Preset) -> int:
-    """KV tokens that the target's cache needs for every point to have its own."""
-    grid = preset.batch[-1] * (preset.context[-1] + preset.query[-1])
-    live = max((b * (c + q * preset.live_steps) for b, q, c, _ in preset.live), default=0)
-    return max(grid, live, preset.most_tokens(), preset.rows[-1]) + 1024
-
-
 def memory_bytes(plan: Plan) -> dict[str, float]:
     """What the run holds: weights, KV of both models, the largest activations, workspace."""
-    setup, tokens = plan.setup, kv_tokens(plan.setup, plan.preset)
+    setup, tokens = plan.setup, plan.most_requests() * plan.preset.most_tokens()
     target, draft = setup.measured_target(), setup.draft
     return {
         "weights": target.weight_bytes(setup.dtype) + (draft.weight_bytes(setup.dtype) if draft else 0.0),
