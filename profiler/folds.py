@@ -112,19 +112,19 @@ def line_out(costs: TableCosts) -> Iterator[tuple[str, float]]:
 
 
 def frontier(costs: TableCosts) -> Iterator[tuple[str, float]]:
-    """The largest batch, context and rows left out and extrapolated."""
+    """The largest batch, context and rows left out and extrapolated, where two points at least are left."""
     table = costs.decode_attention
     if table is not None:
         cells = np.array(table.ms)
         for axis, name in ((0, "batch"), (2, "context")):
             values = (table.batch, table.query, table.context)[axis]
-            if len(values) > 1:
+            if len(values) > 2:
                 rest = {"batch": table.batch, "query": table.query, "context": table.context, name: values[:-1]}
                 predicted = _predicted(rest, np.delete(cells, -1, axis), table)
                 label = f"attention {name} {values[-1]}"
                 yield from _errors(label, np.take(predicted, -1, axis), np.take(cells, -1, axis))
     for name, curve in (("full", costs.dense.full), ("eager", costs.dense.eager)):
-        if curve is not None and len(curve.rows) > 1 and costs.roofline is not None:
+        if curve is not None and len(curve.rows) > 2 and costs.roofline is not None:
             scale = roofline_scale(costs.roofline, curve.rows[-1], curve.rows[-2])
             yield f"dense {name} {curve.rows[-1]} rows", curve.ms[-2] * scale / curve.ms[-1] - 1
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from .errors import ProfileError
@@ -41,6 +42,7 @@ class Group(NamedTuple):
         return self.count if self.is_chunk else self.rows
 
 
+@cache
 def parse_spec(spec: str) -> tuple[Group, ...]:
     """The groups of a batch. Raises ProfileError."""
     groups = []

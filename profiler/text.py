@@ -40,6 +40,7 @@ def fit_text(name: str, path: Path, folds: Mapping[str, Fold], drift: float | No
     lines = [f"written: {path}", f"calibration {name}", "", *fold_table(folds)]
     if drift is not None:
         lines.append(f"Drift: the sentinels range over {drift:.1f} % of their median.")
+    lines += ["", "Next:", f"  specsim profile check {path.parent}", f"  specsim run --set calibration={path.resolve()}"]
     return "\n".join(lines) + "\n"
 
 

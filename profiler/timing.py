@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import ceil, sqrt
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ def measure(block: Block, settings: Settings) -> Sample:
         measured += sum(new)
         noise.append(_mad(times))
         enough = len(times) >= settings.min_n and measured >= settings.min_ms
-        if enough and median_half_width(times) <= settings.rel_ci * float(np.median(times)):
+        low, high = median_interval(times)
+        if enough and (high - low) / 2 <= settings.rel_ci * median(times):
             state = "converged"
             break
         if enough and len(times) >= 4 * settings.min_n and _is_stable(noise):
@@ -91,19 +93,18 @@ def summary(times: Sequence[float], state: str) -> Sample:
     values = np.asarray(times, dtype=float)
     low, high = np.quantile(values, [0.05, 0.95])
     return Sample(
-        float(np.median(values)), float(values.mean()), _mad(times), float(low), float(high), len(values), state
+        median(times), float(values.mean()), _mad(times), float(low), float(high), len(values), state
     )
 
 
-def median_half_width(times: Sequence[float]) -> float:
-    """Half the width of the median's 95 % interval, from order statistics: no distribution is assumed."""
+def median_interval(times: Sequence[float]) -> tuple[float, float]:
+    """The median's 95 % interval from order statistics: no distribution is assumed. Endless below six calls."""
     n = len(times)
     if n < 6:
-        return float("inf")
-    ordered = np.sort(np.asarray(times, dtype=float))
+        return float("-inf"), float("inf")
+    ordered = sorted(times)
     reach = 0.98 * sqrt(n)
-    low, high = max(0, int(n / 2 - reach)), min(n - 1, int(n / 2 + reach))
-    return float(ordered[high] - ordered[low]) / 2
+    return ordered[max(0, int(n / 2 - reach) - 1)], ordered[min(n - 1, ceil(n / 2 + reach))]
 
 
 def _warm_up(block: Block, settings: Settings) -> tuple[float, int]:
@@ -112,7 +113,7 @@ def _warm_up(block: Block, settings: Settings) -> tuple[float, int]:
     while True:
         times = [float(ms) for ms in block(settings.warm_n)]
         spent += sum(times)
-        now = float(np.median(times))
+        now = median(times)
         stable = before is not None and abs(now - before) <= STABLE * before
         if (stable and spent >= settings.warm_ms) or spent >= settings.most_ms() / 3:
             calls = int(max(settings.min_ms, 1.0) / max(now, 1e-4) / 4)
@@ -121,8 +122,8 @@ def _warm_up(block: Block, settings: Settings) -> tuple[float, int]:
 
 
 def _mad(times: Sequence[float]) -> float:
-    values = np.asarray(times, dtype=float)
-    return MAD_TO_SD * float(np.median(np.abs(values - np.median(values))))
+    middle = median(times)
+    return MAD_TO_SD * median([abs(ms - middle) for ms in times])
 
 
 def _is_stable(noise: Sequence[float]) -> bool:
