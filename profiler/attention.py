@@ -230,7 +230,7 @@ def choose_attention(
         try:
             attention = makers[name]()
             error = error_of(attention, dtype, device, heads, kv_heads)
-        except Exception as failure:  # noqa: BLE001 (kernels fail in their own ways; the reason is kept)
+        except Exception as failure:  # kernels fail in their own ways
             left_out[name] = " ".join(f"{type(failure).__name__}: {failure}".split())[:200]
             continue
         if error <= TOLERANCE[dtype]:

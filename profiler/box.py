@@ -1,8 +1,8 @@
-"""Profile a bare machine with one command: `python -m profiler.box --target CONFIG --draft CONFIG --preset full --out DIR`.
+"""Profile a bare machine with one command, `python -m profiler.box`. Needs torch and numpy alone.
 
-Needs torch and numpy alone. The measuring process is a child: where a CUDA error leaves it useless, a new one goes on.
-The folder then holds the points and live loops; `specsim profile fit DIR` and `check DIR` turn them into a calibration
-where specsim is installed, and they do so here if it is.
+The measuring process is a child: where a CUDA error leaves it useless, a new one goes on. The folder then holds the
+points and live loops; `specsim profile fit DIR` and `check DIR` turn them into a calibration where specsim is
+installed, and this command does so at once if that is here.
 """
 
 from __future__ import annotations

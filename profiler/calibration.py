@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.inputs.calibration import SCHEMA, CalibrationFile, TableCosts
+from sim.inputs.calibration_checks import calibration_findings
 
 from .check import live_fold
 from .errors import ProfileError
@@ -19,7 +20,7 @@ OWN_FOLDS = ("additivity", "mixed", "chain", "interior")  # the first that was m
 
 
 def calibration_of(points: Points, name: str) -> CalibrationFile:
-    """The calibration of the measured points. Raises ProfileError where a phase is missing."""
+    """The calibration of the measured points. Raises ProfileError where a phase is missing or a time is impossible."""
     costs = fit_costs(points)
     errors = errors_of(points, costs)
     setup = points.setup
@@ -40,7 +41,12 @@ def calibration_of(points: Points, name: str) -> CalibrationFile:
         "fitted_range": {"max_decode_batch": max(costs.decode_attention.batch) if costs.decode_attention else None},
         "heldout": _heldout(errors),
     }
-    return CalibrationFile.model_validate({key: value for key, value in document.items() if value is not None})
+    document = {key: value for key, value in document.items() if value is not None}
+    calibration = CalibrationFile.model_validate(document)
+    for finding in calibration_findings(calibration.model_dump(by_alias=True, exclude_none=True)):
+        remedy = "measure again on a quiet machine"
+        raise ProfileError("specsim profile fit", finding.field, finding.what, finding.rule, remedy)
+    return calibration
 
 
 def calibration_name(points: Points) -> str:

@@ -68,9 +68,7 @@ def _check(name: str, batch: int, query: int, steps: list[list[float]], costs: T
     calm = measured < 2 * np.median(measured)
     committed = float(np.mean([step[2] for step in steps])) / batch
     error = 100 * float(np.median(np.abs(predicted[calm] / measured[calm] - 1)))
-    return LiveCheck(
-        name, len(steps), committed, float(measured[calm].mean()), float(predicted[calm].mean()), error
-    )
+    return LiveCheck(name, len(steps), committed, float(measured[calm].mean()), float(predicted[calm].mean()), error)
 
 
 def choices(costs: TableCosts) -> list[Choice]:

@@ -15,7 +15,7 @@ from sim.cost.prefill_attention import PrefillAttentionTable
 from sim.inputs.calibration import Curve, DecodeAttention, PrefillAttention, TableCosts
 
 from .errors import ProfileError
-from .grids import complete_axes, nested
+from .grids import Cell, complete_axes, nested
 from .measured import Times
 from .point import Group, Point
 from .setup import CAPTURE_LIMIT, CAPTURE_SIZES
@@ -54,14 +54,16 @@ def _attention(times: Times) -> dict[str, Any]:
 
 
 def _prefill(times: Times) -> dict[str, Any]:
-    cells = {(point.group.query, point.group.context): ms for point, ms in times.need("prefill").items()}
+    cells: dict[Cell, float] = {
+        (point.group.query, point.group.context): ms for point, ms in times.need("prefill").items()
+    }
     chunk, start = complete_axes(cells)
     return {"chunk": chunk, "start": start, "ms": nested(cells, [chunk, start])}
 
 
 def _grid(found: Mapping[Point, float], names: tuple[str, ...]) -> dict[str, Any]:
     places = [("batch", "query", "context").index(name) for name in names]
-    cells = {tuple(point.group[i] for i in places): ms for point, ms in found.items()}
+    cells: dict[Cell, float] = {tuple(point.group[i] for i in places): ms for point, ms in found.items()}
     axes = complete_axes(cells)
     return dict(zip(names, axes, strict=True)) | {"ms": nested(cells, axes)}
 

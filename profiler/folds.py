@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,14 @@ def fold_of(errors: Errors) -> Fold:
     signed = 100 * np.array([error for _, error in errors])
     size = np.abs(signed)
     worst = errors[int(size.argmax())][0]
-    numbers = (float(np.median(size)), float(np.quantile(size, 0.95)), float(size.max()), float(signed.mean()))
-    return Fold(len(errors), *(round(number, 3) for number in numbers), worst)
+    return Fold(
+        len(errors),
+        round(float(np.median(size)), 3),
+        round(float(np.quantile(size, 0.95)), 3),
+        round(float(size.max()), 3),
+        round(float(signed.mean()), 3),
+        worst,
+    )
 
 
 def folds(points: Points, costs: TableCosts, depth: int = 0) -> dict[str, Fold]:
@@ -179,7 +185,9 @@ def chain(times: Times, costs: TableCosts) -> Iterator[tuple[str, float]]:
         yield point.name, terms.draft / ms - 1
 
 
-def _predicted(rest: Mapping[str, Sequence[int]], cells: np.ndarray, table: DecodeAttention) -> np.ndarray:
+def _predicted(
+    rest: Mapping[str, Sequence[int]], cells: np.ndarray[Any, Any], table: DecodeAttention
+) -> np.ndarray[Any, Any]:
     """Every cell of `table` as a smaller table tells it."""
     small = DecodeAttention.model_validate({**rest, "ms": cells.tolist()})
     compiled = DecodeAttentionTable(small)
@@ -191,10 +199,10 @@ def _predicted(rest: Mapping[str, Sequence[int]], cells: np.ndarray, table: Deco
     )
 
 
-def _errors(name: str, predicted: np.ndarray, measured: np.ndarray) -> Iterator[tuple[str, float]]:
+def _errors(name: str, predicted: np.ndarray[Any, Any], measured: np.ndarray[Any, Any]) -> Iterator[tuple[str, float]]:
     for error in (predicted / measured - 1).ravel():
         yield name, float(error)
 
 
-def _without(values: Sequence, place: int) -> list:
+def _without(values: Sequence[Any], place: int) -> list[Any]:
     return [*values[:place], *values[place + 1 :]]

@@ -1,7 +1,7 @@
 """A decoder of given dims with random weights: pre-norm, grouped-query attention, rotary positions, SwiGLU or experts.
 
-Its parts can be run apart: all layers, the output head, attention alone, KV update alone. An EAGLE-type head is the same
-with an input layer over token and target state, and with the target's embedding and output head.
+Its parts can be run apart: all layers, the output head, attention alone, KV update alone. An EAGLE-type head is one of
+these with an input layer over token and target state, and with the target's embedding and output head.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class Layer:
         width = dims.head_dim * (dims.heads + 2 * dims.kv_heads)
         self.qkv = weights.linear(width, dims.hidden)
         self.out = weights.linear(dims.hidden, dims.heads * dims.head_dim)
-        self.feed_forward = Experts(weights, dims) if dims.experts else FeedForward(weights, dims.hidden, dims.intermediate)
+        self.feed_forward = (
+            Experts(weights, dims) if dims.experts else FeedForward(weights, dims.hidden, dims.intermediate)
+        )
         self.norms = [torch.ones(dims.hidden, dtype=weights.dtype, device=weights.device) for _ in range(2)]
 
 
@@ -84,14 +86,15 @@ class Decoder:
     ) -> None:
         weights = RandomWeights(dtype, device, seed)
         self.dims, self.attention, self.dtype = dims, attention, weights.dtype
-        self.embedding = shared.embedding if dims.fusion and shared else weights.tensor(dims.vocab, dims.hidden)
+        self.embedding: torch.Tensor
+        self.head: Linear
+        if dims.fusion and shared is not None:
+            self.embedding, self.head = shared.embedding, shared.head
+        else:
+            self.embedding = weights.tensor(dims.vocab, dims.hidden)
+            self.head = PlainLinear(self.embedding) if dims.tied else weights.head(dims.vocab, dims.hidden)
         self.layers = [Layer(weights, dims) for _ in range(dims.layers)]
         self.norm = torch.ones(dims.hidden, dtype=weights.dtype, device=device)
-        self.head: Linear
-        if dims.fusion and shared:
-            self.head = shared.head
-        else:
-            self.head = PlainLinear(self.embedding) if dims.tied else weights.head(dims.vocab, dims.hidden)
         self.fusion = weights.linear(dims.hidden, 2 * dims.hidden) if dims.fusion else None
         self.cosine, self.sine = _rotary(dims.head_dim, most_tokens, weights.dtype, device)
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from .batch import Batch, make_batch
 from .clock import Call, Clock
+from .drafter import Drafter
 from .kv_cache import KVCache
 from .model import Decoder
+from .passes import CapturedPasses, EagerPasses, Passes
 from .point import Group, Point
-from .speculator import Coin, Speculator, run_eagerly, sampled
+from .speculator import Coin, Speculator, sampled
 
 COLD = ("attention", "prefill", "skew", "kv_update", "head")  # whose data a real step has evicted meanwhile
 ON_THE_WALL = ("host", "round")
@@ -149,30 +150,35 @@ def _sampling(models: Models, _: Clock, point: Point) -> Call:
 
 
 def _draft_first(models: Models, clock: Clock, point: Point) -> Call:
+    batch, query, context = point.group
     if not point.group.is_chunk:
-        speculator = _speculator(models, clock, point)
-        arguments = _after_a_round(models, speculator, point)
-        return lambda: speculator.draft_first(*arguments)
+        drafter = _drafter(models, _passes(models, clock, point), batch, max(1, query - 1))
+        hidden, tokens, accepted, computed = _after_a_round(models, batch, query, context)
+        return lambda: drafter.first(hidden, tokens, accepted, computed)
     draft, cache = _draft(models)
     rows = batch_of(models, draft, cache, point.groups)
-    tokens, states = models.tokens(point.rows), models.random(point.rows, draft.dims.hidden)
+    inputs, states = models.tokens(point.rows), models.random(point.rows, draft.dims.hidden)
     features = states if draft.dims.fusion else None
-    call = lambda: draft.logits(draft.run_layers(tokens, rows, cache, features)[-1:]).argmax(-1)  # noqa: E731
+
+    def call() -> torch.Tensor:
+        return draft.logits(draft.run_layers(inputs, rows, cache, features)[-1:]).argmax(-1)
+
     return call if point.mode == "eager" else clock.captured(call).call
 
 
 def _draft_narrow(models: Models, clock: Clock, point: Point) -> Call:
-    speculator = _speculator(models, clock, point, k=1)
     batch, _query, context = point.group
-    tokens, states = models.tokens(batch), models.random(batch, _draft(models)[0].dims.hidden)
+    drafter = _drafter(models, _passes(models, clock, point), batch, 1)
+    before = models.random(batch, _draft(models)[0].dims.hidden), models.tokens(batch)
     at = torch.full((batch,), context, device=models.device)
-    return lambda: speculator.draft_narrow(tokens, states, at)
+    return lambda: drafter.narrow(before, at)
 
 
 def _chain(models: Models, clock: Clock, point: Point) -> Call:
-    speculator = _speculator(models, clock, point)
-    arguments = _after_a_round(models, speculator, point)
-    return lambda: speculator.draft_anew(*arguments)
+    batch, query, context = point.group
+    drafter = _drafter(models, _passes(models, clock, point), batch, query - 1)
+    arguments = _after_a_round(models, batch, query, context)
+    return lambda: drafter.propose(*arguments)
 
 
 def _host(models: Models, clock: Clock, point: Point) -> Call:
@@ -213,46 +219,33 @@ def live_speculator(models: Models, clock: Clock, point: Point) -> Speculator:
     return _speculator(models, clock, point, Coin(point.value, torch.Generator().manual_seed(models.seed)))
 
 
-def _speculator(
-    models: Models, clock: Clock, point: Point, coin: Coin | None = None, k: int | None = None
-) -> Speculator:
+def _speculator(models: Models, clock: Clock, point: Point, coin: Coin | None = None) -> Speculator:
     batch, query, context = point.group
-    target = models.at_depth(point.layers)
-    graphs = point.mode == "graph" and target.attention.follows_lengths
-    most = models.target_cache.per_request if graphs else None
+    passes = _passes(models, clock, point)
     speculator = Speculator(
-        target,
+        models.at_depth(point.layers),
         models.target_cache,
-        models.draft,
-        models.draft_cache,
         batch,
-        query - 1 if k is None else k,
+        _drafter(models, passes, batch, query - 1) if query > 1 and models.draft else None,
         coin=coin,
         is_greedy=False,
-        run=Captured(clock) if graphs else run_eagerly,
-        most_tokens=most,
+        passes=passes,
         generator=generator_on(models.device, models.seed),
     )
     speculator.start_at(context, models.tokens(batch, speculator.k + 1))
     return speculator
 
 
-class Captured:
-    """Runs each program once as a graph, under its key, and replays it from then on."""
+def _passes(models: Models, clock: Clock, point: Point) -> Passes:
+    """Captured where the point asks for graphs and attention sees lengths that change in place."""
+    if point.mode == "graph" and models.target.attention.follows_lengths:
+        return CapturedPasses(clock, models.target_cache.per_request)
+    return EagerPasses()
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._programs: dict[tuple[object, ...], Any] = {}
 
-    def __call__(self, key: tuple[object, ...], program: Callable[[], object]) -> object:
-        """What the program returns, in the same tensors each time."""
-        known = self._programs.get(key)
-        if known is None:
-            known = self._programs[key] = self._clock.captured(program)
-        if known.outputs is None:
-            return known.call()
-        known.call()
-        return known.outputs
+def _drafter(models: Models, passes: Passes, batch: int, k: int) -> Drafter:
+    draft, cache = _draft(models)
+    return Drafter(draft, cache, batch, k, passes)
 
 
 def generator_on(device: str, seed: int) -> torch.Generator | None:
@@ -260,18 +253,19 @@ def generator_on(device: str, seed: int) -> torch.Generator | None:
     return torch.Generator().manual_seed(seed) if device == "cpu" else None
 
 
-def _after_a_round(models: Models, speculator: Speculator, point: Point) -> tuple[Any, ...]:
-    """Hidden states, tokens and accepted counts as a round leaves them: all drafts but one accepted."""
-    batch, query, context = point.group
+def _after_a_round(
+    models: Models, batch: int, query: int, context: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Hidden states, tokens, accepted counts and lengths as a round leaves them: all drafts but one accepted."""
     hidden = models.random(batch * query, models.target.dims.hidden)
     accepted = torch.full((batch,), max(0, query - 2), device=models.device)
-    tokens = models.tokens(batch, query)
-    speculator.computed = torch.full((batch,), context, device=models.device) + accepted + 1
-    return hidden, tokens, accepted
+    computed = torch.full((batch,), context, device=models.device) + accepted + 1
+    return hidden, models.tokens(batch, query), accepted, computed
 
 
 def _draft(models: Models) -> tuple[Decoder, KVCache]:
-    assert models.draft is not None and models.draft_cache is not None
+    if models.draft is None or models.draft_cache is None:
+        raise ValueError("a point of drafting without a draft")
     return models.draft, models.draft_cache
 
 

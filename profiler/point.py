@@ -22,7 +22,7 @@ _GROUP = re.compile(r"(\d*)q(\d+)(k?)(?:s(\d+)(k?))?")
 class Group(NamedTuple):
     """Requests of one shape: how many, query tokens of each, and computed tokens before them."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides the tuple's own method
     query: int
     context: int
 

@@ -52,7 +52,9 @@ class Preset:
         return max(self.context[-1] + self.query[-1], self.rows[-1], chunk, live) + 64
 
 
-def _rounds(batch: tuple[int, ...], query: tuple[int, ...], context: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+def _rounds(
+    batch: tuple[int, ...], query: tuple[int, ...], context: tuple[int, ...]
+) -> tuple[tuple[int, int, int], ...]:
     return tuple((b, q, c) for c in context for b in batch for q in query)
 
 
@@ -80,7 +82,7 @@ SMOKE = Preset(
     live_steps=30,
     refine=0,
     repeated=0.1,
-    settings=Settings(min_ms=40.0, min_n=8, rel_ci=0.02, max_s=0.7, warm_ms=10.0),
+    settings=Settings(min_ms=25.0, min_n=8, rel_ci=0.02, max_s=0.4, warm_ms=10.0),
 )
 
 QUICK = Preset(
@@ -115,7 +117,9 @@ FULL = Preset(
     query=(1, 2, 3, 4, 5, 6, 8, 12),
     context=(SHORT_CONTEXT, 256, 1024, 4096, 16384),
     rows=tuple(
-        sorted({*CAPTURE_SIZES, 3, 5, 6, *(edge + 1 for edge in TILE_EDGES), 640, 768, 1024, 1025, 1536, 2048, 4096, 8192})
+        sorted(
+            {*CAPTURE_SIZES, 3, 5, 6, *(edge + 1 for edge in TILE_EDGES), 640, 768, 1024, 1025, 1536, 2048, 4096, 8192}
+        )
     ),
     eager_rows=(1, 4, 16, 64, 128, 256, 512, 768, 1024, 2048, 4096, 8192),
     head_rows=(1, 2, 4, 8, 16, 32, 64, 65, 96, 128, 129, 192, 256, 257, 384, 512, 1024),
@@ -176,6 +180,7 @@ PRESETS = {"smoke": SMOKE, "quick": QUICK, "full": FULL}
 
 def at_most(preset: Preset, tokens: int) -> Preset:
     """A preset whose contexts, chunks and starts end at what a request may hold."""
+
     def keep(axis: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(point for point in axis if point <= tokens) or axis[:1]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from math import log
 
 from .device import Device
@@ -94,10 +95,6 @@ def _ms(row: Row) -> float:
 def widest_gap(times: dict[int, float]) -> int | None:
     """The middle of the two neighbouring rows whose times differ most, None where none differ by 3 %."""
     rows = sorted(times)
-    gaps = [
-        (abs(log(times[high] / times[low])), low, high)
-        for low, high in zip(rows, rows[1:], strict=False)
-        if high - low > 1
-    ]
+    gaps = [(abs(log(times[high] / times[low])), low, high) for low, high in pairwise(rows) if high - low > 1]
     gap, low, high = max(gaps, default=(0.0, 0, 0))
     return (low + high) // 2 if gap > REFINED_GAP else None

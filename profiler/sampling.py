@@ -10,7 +10,7 @@ import torch
 
 
 def greedy(logits: torch.Tensor, drafts: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Accepted drafts [batch] and the token after them [batch]. logits: [batch, k + 1, vocabulary]; drafts: [batch, k]."""
+    """Accepted drafts and the token after them, [batch] each. logits: [batch, k + 1, vocabulary]."""
     best = logits.argmax(-1)
     accepted = (best[:, :-1] == drafts).long().cumprod(1).sum(1)
     return accepted, best.gather(1, accepted[:, None])[:, 0]

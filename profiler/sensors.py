@@ -23,7 +23,7 @@ def gpu_sensors(index: int = 0) -> tuple[Callable[[], dict[str, Any]] | None, di
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         about = {"driver": _text(pynvml.nvmlSystemGetDriverVersion())}
         about["power_limit_w"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000
-    except Exception as error:  # noqa: BLE001 (no module, no library, no rights: times are taken all the same)
+    except Exception as error:  # no module, library or rights
         return None, {"sensors": f"none: {type(error).__name__}"}
 
     def read() -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""From options to a results folder: the setup, its plan, the device, and the run. Needs no more than torch and numpy."""
+"""From options to a results folder: setup, plan, device, run. Needs no more than torch and numpy."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from .builtin_models import draft_model, model
 from .device import Device
@@ -47,7 +48,7 @@ def make_setup(
     setup = Setup(
         target=dims,
         draft=draft_model(draft, dims),
-        dtype=dtype or ("bf16" if device == "cuda" else "fp32"),
+        dtype=dtype or ("fp32" if device == "cpu" else "bf16"),
         device=device,
         backend=backend,
         preset=preset,
@@ -65,7 +66,7 @@ def default_device() -> str:
     return "cuda" if require_torch().cuda.is_available() else "cpu"
 
 
-def require_torch():  # type: ignore[no-untyped-def]  # a module
+def require_torch() -> Any:
     """The module torch. Raises ProfileError where it is not installed."""
     try:
         import torch

@@ -85,7 +85,9 @@ def _json_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
         data = None
     if not isinstance(data, dict):
         rule = "each line is one JSON object; only the last may be torn"
-        raise ProfileError(f"{path}:{number}", "line", "is broken", rule, "remove the line: its point is measured again")
+        raise ProfileError(
+            f"{path}:{number}", "line", "is broken", rule, "remove the line: its point is measured again"
+        )
     return data
 
 

@@ -19,7 +19,6 @@ from .setup import Setup
 from .timing import Sample, Settings, measure
 
 TILE = 64
-TRACE_SPREAD = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,10 @@ class Truth:
 
     def dense_ms(self, rows: int, mode: str = "graph") -> float:
         """A stair every 64 rows, a slope within; an eager pass takes at least its launches."""
-        stairs = (2.0 + 0.9 * ceil(rows / TILE) + 1e-3 * rows) * self.layers_share
-        return stairs if mode == "graph" else max(6.0 * self.layers_share, stairs + 0.5)
+        stairs = (5.0 + 0.9 * ceil(rows / TILE) + 1e-3 * rows) * self.layers_share
+        return stairs if mode == "graph" else max(9.0 * self.layers_share, stairs + 0.5)
 
-    def attention_ms(self, batch: int, query: int, context: int) -> float:
+    def attention_ms(self, batch: int, query: int, context: float) -> float:
         """Bytes of the contexts, and work of the rows; a launch a layer."""
         return (0.05 + batch * (25e-6 * context + 2e-3 * query)) * self.layers_share
 
@@ -57,7 +56,7 @@ class Truth:
         """First draft pass at the short context."""
         return 0.6 + 3e-3 * rows
 
-    def narrow_ms(self, batch: int, context: int) -> float:
+    def narrow_ms(self, batch: int, context: float) -> float:
         """One narrow draft pass."""
         return 0.5 + batch * (2e-3 + 2e-6 * context)
 
@@ -130,14 +129,16 @@ class SyntheticDevice:
             return known[point.phase]()
         attention = sum(_attention_ms(truth, group) for group in groups)
         layers_ms = truth.dense_ms(rows, point.mode) + attention + truth.kv_update_ms(rows)
-        return layers_ms if point.phase == "body" else layers_ms + truth.head_ms(sum(group.logit_rows for group in groups))
+        return (
+            layers_ms if point.phase == "body" else layers_ms + truth.head_ms(sum(group.logit_rows for group in groups))
+        )
 
-    def _draft_ms(self, truth: Truth, batch: int, query: int, context: int) -> float:
+    def _draft_ms(self, truth: Truth, batch: int, query: int, context: float) -> float:
         """A chain of query - 1 drafts after a round of `query` rows a request."""
         first = truth.first_ms(batch * query) + truth.narrow_ms(batch, context) - truth.narrow_ms(batch, 16)
         return first + (query - 2) * truth.narrow_ms(batch, context)
 
-    def _round_ms(self, truth: Truth, batch: int, query: int, context: int, mode: str) -> float:
+    def _round_ms(self, truth: Truth, batch: int, query: int, context: float, mode: str) -> float:
         rows = batch * query
         target = truth.dense_ms(rows, mode) + truth.head_ms(rows) + truth.attention_ms(batch, query, context)
         around = truth.kv_update_ms(rows) + truth.sampling_ms(batch, query) + truth.host_ms(batch)

@@ -40,7 +40,12 @@ def fit_text(name: str, path: Path, folds: Mapping[str, Fold], drift: float | No
     lines = [f"written: {path}", f"calibration {name}", "", *fold_table(folds)]
     if drift is not None:
         lines.append(f"Drift: the sentinels range over {drift:.1f} % of their median.")
-    lines += ["", "Next:", f"  specsim profile check {path.parent}", f"  specsim run --set calibration={path.resolve()}"]
+    lines += [
+        "",
+        "Next:",
+        f"  specsim profile check {path.parent}",
+        f"  specsim run --set calibration={path.resolve()}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -95,7 +100,10 @@ def check_text(folds: Mapping[str, Fold], live: Sequence[LiveCheck], choices: Se
         lines += ["", "The choice of k", *text_table(header, rows, left=0)]
     floor = folds.get("repeatability")
     if floor is not None:
-        lines += ["", f"Floor: a second measurement of the same points differs by {floor.median_percent:.2f} % (median)."]
+        lines += [
+            "",
+            f"Floor: a second measurement of the same points differs by {floor.median_percent:.2f} % (median).",
+        ]
         lines += verdicts(folds)
     return "\n".join(lines) + "\n"
 

@@ -19,6 +19,7 @@ STABLE = 0.02  # medians of two warm-up blocks that differ by less are warm
 STABLE_NOISE = 0.05  # so is an estimate of the noise: the point is noisy, and more of it would not help
 NOISY = 0.1
 MOST_CALLS_PER_BLOCK = 256
+MOST_CALLS = 1000  # a median of as many is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,13 @@ def measure(block: Block, settings: Settings) -> Sample:
         times += new
         measured += sum(new)
         noise.append(_mad(times))
-        enough = len(times) >= settings.min_n and measured >= settings.min_ms
+        many = len(times) >= MOST_CALLS
+        enough = many or (len(times) >= settings.min_n and measured >= settings.min_ms)
         low, high = median_interval(times)
         if enough and (high - low) / 2 <= settings.rel_ci * median(times):
             state = "converged"
             break
-        if enough and len(times) >= 4 * settings.min_n and _is_stable(noise):
+        if many or (enough and len(times) >= 4 * settings.min_n and _is_stable(noise)):
             state = "noisy"
             break
         if spent + measured >= settings.most_ms() and len(times) >= min(3, settings.min_n):
@@ -92,9 +94,7 @@ def summary(times: Sequence[float], state: str) -> Sample:
     """The sample of some calls."""
     values = np.asarray(times, dtype=float)
     low, high = np.quantile(values, [0.05, 0.95])
-    return Sample(
-        median(times), float(values.mean()), _mad(times), float(low), float(high), len(values), state
-    )
+    return Sample(median(times), float(values.mean()), _mad(times), float(low), float(high), len(values), state)
 
 
 def median_interval(times: Sequence[float]) -> tuple[float, float]:

@@ -182,7 +182,9 @@ class TorchDevice:
     def _cache_bytes(self) -> int:
         if self._device == "cuda":
             return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 2**26))
-        sizes = [size for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size") if (size := _size(path))]
+        sizes = [
+            size for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size") if (size := _size(path))
+        ]
         return max(sizes, default=CPU_CACHE_BYTES)
 
     def _gpu(self) -> dict[str, Any]:

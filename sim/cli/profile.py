@@ -35,8 +35,12 @@ def setup_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--dtype", help="bf16 (on a GPU), fp16, fp8, or fp32 (on a CPU)."),
         click.option("--device", type=click.Choice(["cuda", "cpu", "synthetic"]), help="By default a GPU if any."),
         click.option("--threads", type=click.IntRange(1, 1024), help="Threads of a CPU; 1 by default."),
-        click.option("--depths", metavar="LOW,HIGH", help="Measure two depths of the target; the slope gives the rest."),
-        click.option("--backend", default="auto", help="Attention: flashinfer, varlen, flex, sdpa; auto takes the first."),
+        click.option(
+            "--depths", metavar="LOW,HIGH", help="Measure two depths of the target; the slope gives the rest."
+        ),
+        click.option(
+            "--backend", default="auto", help="Attention: flashinfer, varlen, flex, sdpa; auto takes the first."
+        ),
         click.option("--noise", type=click.FloatRange(0, 1), default=0.0, help="Of the synthetic device."),
         click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of order and weights."),
     ]

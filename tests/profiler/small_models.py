@@ -4,8 +4,10 @@ import torch
 
 from profiler.attention import SdpaAttention
 from profiler.dims import Dims, eagle_head
+from profiler.drafter import Drafter
 from profiler.kv_cache import make_cache
 from profiler.model import Decoder
+from profiler.passes import EagerPasses
 from profiler.speculator import Speculator
 
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16}
@@ -18,7 +20,18 @@ def random_dims(seed):
     hidden = (32, 48)[seed % 2]
     experts = 4 if seed % 4 == 3 else 0
     return Dims(
-        f"pair-{seed}", hidden, 64, 2, kv_heads * group, kv_heads, width, 61, seed % 2 == 0, experts, 2 if experts else 0, 40
+        f"pair-{seed}",
+        hidden,
+        64,
+        2,
+        kv_heads * group,
+        kv_heads,
+        width,
+        61,
+        seed % 2 == 0,
+        experts,
+        2 if experts else 0,
+        40,
     )
 
 
@@ -44,7 +57,7 @@ def weights(model):
     return found
 
 
-def disturbed_copy(model, dims, dtype, seed, size=0.3):
+def disturbed_copy(model, dims, dtype, seed, size=0.1):
     """A draft that often agrees with the target."""
     copy = decoder(dims, dtype, seed)
     generator = torch.Generator().manual_seed(seed)
@@ -74,10 +87,8 @@ def prompts_of(batch, length, vocabulary, seed):
 
 def decoded(target, draft, dtype, batch, k, prompts, wanted, paged=False):
     """Greedy tokens of each request, speculatively for k > 0, and the accepted counts of all rounds."""
-    draft_cache = cache_of(draft.dims, dtype, batch, paged) if k else None
-    speculator = Speculator(
-        target, cache_of(target.dims, dtype, batch, paged), draft if k else None, draft_cache, batch, k
-    )
+    drafter = Drafter(draft, cache_of(draft.dims, dtype, batch, paged), batch, k, EagerPasses()) if k else None
+    speculator = Speculator(target, cache_of(target.dims, dtype, batch, paged), batch, drafter)
     out = [[int(token)] for token in speculator.prefill(prompts)]
     counts = []
     while min(map(len, out)) < wanted:

@@ -6,7 +6,7 @@ from small_models import decoded, decoder, disturbed_copy, eagle_for, prompts_of
 
 from profiler.attention import SdpaAttention
 
-WANTED = 24
+WANTED = 16
 
 
 @pytest.fixture(autouse=True)

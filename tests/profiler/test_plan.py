@@ -1,5 +1,7 @@
 """Plans: names, order, sizes, and what they cost before anything runs."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ def test_a_plan_has_each_point_once_and_is_the_same_each_time(preset, device):
     marks = [place for place, point in enumerate(plan.points) if point.phase == "sentinel"]
     assert marks[0] == 0
     assert marks[-1] == len(plan.points) - 1
-    assert max(b - a for a, b in zip(marks, marks[1:], strict=False)) == SENTINEL_EVERY + 1
+    assert max(b - a for a, b in pairwise(marks)) == SENTINEL_EVERY + 1
 
 
 def test_presets_have_about_the_points_that_they_promise():
@@ -52,7 +54,7 @@ def test_presets_have_about_the_points_that_they_promise():
 def test_no_axis_is_walked_in_order():
     plan = make_plan(make_setup("full", device="synthetic"))
     contexts = [point.group.context for point in plan.points if point.phase == "attention"]
-    rises = sum(a < b for a, b in zip(contexts, contexts[1:], strict=False))
+    rises = sum(a < b for a, b in pairwise(contexts))
     assert 0.25 < rises / len(contexts) < 0.6
 
 

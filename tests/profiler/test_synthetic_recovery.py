@@ -17,7 +17,7 @@ from sim.cost.step_costs import GraphMode
 from sim.cost.table_costs import TableStepCosts
 
 
-class Interrupted(Exception):
+class InterruptedRunError(Exception):
     """Stands for a kill in the middle of a run."""
 
 
@@ -29,7 +29,7 @@ class Failing(SyntheticDevice):
     def measure(self, point, settings):
         self.left -= 1
         if self.left < 0:
-            raise Interrupted
+            raise InterruptedRunError
         return super().measure(point, settings)
 
 
@@ -38,7 +38,7 @@ def measured(folder, noise=0.0, preset="full", depths=(), cut=False, **device):
     plan = make_plan(setup)
     if cut:
         first = Failing(setup, noise, live_steps=plan.preset.live_steps)
-        with pytest.raises(Interrupted), Store(folder, setup, first.environment()) as store:
+        with pytest.raises(InterruptedRunError), Store(folder, setup, first.environment()) as store:
             run(plan, first, store)
     one = SyntheticDevice(setup, noise, live_steps=plan.preset.live_steps, **device)
     with Store(folder, setup, one.environment()) as store:
