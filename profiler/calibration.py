@@ -128,7 +128,7 @@ def _memory(points: Points) -> dict[str, float] | None:
 
 def _provenance(points: Points, errors: Mapping[str, Fold]) -> dict[str, Any]:
     environment, setup = points.environment, points.setup
-    known = ("torch", "cuda", "driver", "backend", "threads", "blas", "load_at_start", "machine")
+    known = ("torch", "cuda", "driver", "backend", "threads", "clock", "load_at_start", "machine")
     ran = ", ".join(f"{name} {environment[name]}" for name in known if environment.get(name) is not None)
     drift = drift_percent(points)
     notes = [

@@ -13,8 +13,10 @@ from .setup import CAPTURE_LIMIT, Setup
 
 SENTINEL_EVERY = 20
 CEILINGS = ("copy", "product")
+WITHOUT_CACHE = (*CEILINGS, "head", "sampling")
+LEAST_POOL_REQUESTS = 8  # of the longest, for which a paged cache has room at least; beyond, pages repeat
 FIRST_PASS_QUERY = 4  # rows of a request in a first draft pass: k = 3
-OVERHEAD_S = {"cpu": 0.02, "cuda": 0.35, "synthetic": 0.0}  # to build, warm and capture a point
+OVERHEAD_S = {"cpu": 0.02, "cuda": 0.2, "synthetic": 0.0}  # to build, warm and capture a point
 SETUP_S = {"cpu": 3.0, "cuda": 45.0, "synthetic": 0.0}
 GUESSED_GB_PER_S = {"cpu": 10.0, "cuda": 1500.0, "synthetic": 1500.0}
 GUESSED_GFLOP_PER_S = {"cpu": 25.0, "cuda": 250e3, "synthetic": 250e3}
@@ -37,8 +39,9 @@ class Plan:
         return counts
 
     def most_requests(self) -> int:
-        """Requests that any point holds at once."""
-        return max(sum(group.count for group in point.groups) for point in self.points)
+        """Requests that any point holds at once in a cache."""
+        cached = [point for point in self.points if point.phase not in WITHOUT_CACHE]
+        return max(sum(group.count for group in point.groups) for point in cached)
 
     def seconds(self) -> float:
         """A guess of how long it takes, before anything is known of the device."""
@@ -173,8 +176,9 @@ def activation_bytes(setup: Setup, point: Point) -> float:
 
 
 def memory_bytes(plan: Plan) -> dict[str, float]:
-    """What the run holds: weights, KV of both models, the largest activations, workspace."""
-    setup, tokens = plan.setup, plan.most_requests() * plan.preset.most_tokens()
+    """What the run holds at least: weights, KV of both models, the largest activations, workspace."""
+    setup, requests = plan.setup, plan.most_requests()
+    tokens = plan.preset.most_tokens() * (requests if setup.device == "cpu" else min(requests, LEAST_POOL_REQUESTS))
     target, draft = setup.measured_target(), setup.draft
     return {
         "weights": target.weight_bytes(setup.dtype) + (draft.weight_bytes(setup.dtype) if draft else 0.0),

@@ -94,10 +94,10 @@ def open_device(plan: Plan) -> Device:
 def check_memory(plan: Plan, free: float) -> None:
     """Raise ProfileError where the plan's models and KV do not fit, before anything is allocated."""
     parts = memory_bytes(plan)
-    fixed = sum(parts.values()) - (parts["kv"] if plan.setup.device == "cuda" else 0.0)
-    if fixed > MEMORY_SHARE * free:
+    needed = sum(parts.values())
+    if needed > MEMORY_SHARE * free:
         shown = ", ".join(f"{name} {size / 2**30:.2f}" for name, size in parts.items())
-        what = f"{fixed / 2**30:.2f} GiB are needed ({shown}), {free / 2**30:.2f} GiB are free"
+        what = f"{needed / 2**30:.2f} GiB are needed ({shown}), {free / 2**30:.2f} GiB are free"
         rule = f"a run takes at most {MEMORY_SHARE:.0%} of what is free"
         remedy = "measure two depths with `--depths 4,8`, a smaller preset or another dtype"
         raise ProfileError(COMMAND, "memory", what, rule, remedy)

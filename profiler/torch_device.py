@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gc
 import os
 import platform
 import time
@@ -14,6 +15,7 @@ import torch
 from .attention import choose_attention
 from .clock import Call, Clock, CpuClock, CudaClock, told_memory
 from .device import Measurement
+from .errors import ProfileError
 from .kv_cache import KVCache, make_cache
 from .linear import DTYPES
 from .model import Decoder
@@ -43,8 +45,15 @@ class TorchDevice:
             setup.backend, dtype, setup.device, target.heads, target.kv_heads
         )
         sensors, self._about = gpu_sensors() if setup.device == "cuda" else (None, {})
-        self._clock: Clock = clock or (CudaClock(torch.cuda, sensors) if setup.device == "cuda" else CpuClock())
-        self._models = self._load(plan, dtype)
+        self._clock: Clock = clock or (
+            CudaClock(torch.cuda, sensors) if setup.device == "cuda" else CpuClock(setup.threads)
+        )
+        try:
+            self._models = self._load(plan, dtype)
+        except torch.OutOfMemoryError as error:
+            rule = f"models and caches are held at once; attention is {self._attention.name}"
+            remedy = "take a smaller preset, `--depths 4,8`, or a back end that reads pages"
+            raise ProfileError("specsim profile", "memory", "ran out while loading", rule, remedy) from error
         self._flush = self._flush_call()
 
     def environment(self) -> dict[str, Any]:
@@ -65,6 +74,7 @@ class TorchDevice:
         try:
             measurement = self._measure_calmly(point, settings)
         except Exception as error:
+            gc.collect()
             told_memory(error)
             raise
         finally:
@@ -204,6 +214,7 @@ class TorchDevice:
             "name": cpu_name(),
             "cores": os.cpu_count(),
             "threads": torch.get_num_threads(),
+            "clock": CpuClock(self._plan.setup.threads).name,
             "machine": platform.machine(),
             "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             "load_at_start": round(os.getloadavg()[0], 2),
