@@ -28,16 +28,17 @@ def fit_costs(points: Points, depth: int = 0) -> TableCosts:
     """The tables of a results folder; depth: layers of the target, 0 for all. Raises ProfileError."""
     times = Times(points, depth)
     attention, prefill, kv_update = _attention(times), _prefill(times), _rows_curve(times.need("kv_update"))
+    dense = _dense(times, attention, prefill, kv_update)
     document: dict[str, Any] = {
         "form": "table",
-        "dense": _dense(times, attention, prefill, kv_update),
+        "dense": dense,
         "head": _rows_curve(times.need("head")),
         "decode_attention": attention,
         "prefill_attention": prefill,
         "sampling": _grid(times.need("sampling"), ("batch", "query")),
         "kv_update": kv_update,
         "host": _curve({point.group.count: ms for point, ms in times.need("host").items()}),
-        "roofline": _roofline(times),
+        "roofline": _roofline(times, dense),
     }
     if points.setup.draft is not None:
         narrow = _grid(times.need("draft_narrow"), ("batch", "context"))
@@ -107,8 +108,8 @@ def _column(times: Times, point: Point) -> str:
     return "full" if point.mode == "graph" else "eager"
 
 
-def _roofline(times: Times) -> dict[str, float]:
-    """Ceilings as measured: the copy's bandwidth, and the product's rate, or the layers' where that is higher."""
+def _roofline(times: Times, dense: dict[str, Any]) -> dict[str, float]:
+    """Ceilings as measured: the copy's bandwidth, and the product's rate, or the dense part's where that is higher."""
     setup = times.points.setup
     dtype, target = setup.dtype, setup.target
     ceilings = {row.point.phase: row.extra for row in times.points.ok() if row.point.phase in ("copy", "product")}
@@ -116,7 +117,8 @@ def _roofline(times: Times) -> dict[str, float]:
         rule = "times beyond the measured rows are scaled by what the device can do"
         raise ProfileError("specsim profile fit", "ceilings", "were not measured", rule, "run the plan to its end")
     flops = target.at_depth(times.layers).layers_flops_per_token()
-    reached = max(1e-9 * point.rows * flops / ms for point, ms in times.need("body").items())
+    columns = [zip(column["rows"], column["ms"], strict=True) for column in dense.values()]
+    reached = max(1e-9 * rows * flops / ms for column in columns for rows, ms in column)
     return {
         "weight_bytes": target.at_depth(times.layers).weight_bytes(dtype),
         "flops_per_row": float(flops),

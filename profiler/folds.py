@@ -6,6 +6,7 @@ Errors are predicted / measured - 1, so positive is too slow. The floor is what 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,8 +18,7 @@ from sim.cost.step_costs import StepShape, round_shape
 from sim.cost.table_costs import TableStepCosts, roofline_scale
 from sim.inputs.calibration import Curve, DecodeAttention, TableCosts
 
-from .measured import Times, row_ms
-from .point import Point
+from .measured import Times, first_times, row_ms
 from .store import Points
 
 Errors = list[tuple[str, float]]
@@ -66,15 +66,14 @@ def folds(points: Points, costs: TableCosts, depth: int = 0) -> dict[str, Fold]:
     return {name: fold_of(errors) for name, errors in found.items() if errors}
 
 
-def repeatability(points: Points, phases: Sequence[str] = ()) -> Errors:
+def repeatability(points: Points) -> Errors:
     """Second passes against first ones: nothing can be better than that."""
-    first = {row.point: row_ms(row) for row in points.ok() if not row.point.repeat}
+    first = first_times(points)
     found = []
     for row in points.ok():
-        point = row.point
-        once = Point(point.phase, point.spec, point.mode, point.layers, point.value)
-        if point.repeat and point.phase != "sentinel" and once in first and (not phases or point.phase in phases):
-            found.append((point.name, row_ms(row) / first[once] - 1))
+        once = replace(row.point, repeat=0)
+        if row.point.repeat == 1 and row.point.phase != "sentinel" and once in first:
+            found.append((row.point.name, row_ms(row) / first[once] - 1))
     return found
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .errors import ProfileError
 from .point import Point
+from .runner import AGAIN
 from .store import Points, Row
 
 BY_DEPTH = ("body", "attention", "prefill", "kv_update")
@@ -18,6 +20,13 @@ def row_ms(row: Row) -> float:
     return median if mean > DISTURBED * median else mean
 
 
+def first_times(points: Points) -> dict[Point, float]:
+    """The time of each point, from the pass that stands for it: the first, or the one after a drift."""
+    found = {row.point: row_ms(row) for row in points.ok() if not row.point.repeat}
+    again = {replace(row.point, repeat=0): row_ms(row) for row in points.ok() if row.point.repeat == AGAIN}
+    return found | {point: ms for point, ms in again.items() if point.phase != "sentinel"}
+
+
 class Times:
     """Times of one results folder at a depth of the target (0: the whole model)."""
 
@@ -25,7 +34,7 @@ class Times:
         self.points = points
         self.depths = points.setup.depths
         self.layers = depth or points.setup.target.layers
-        self._known = {row.point: row_ms(row) for row in points.ok() if not row.point.repeat}
+        self._known = first_times(points)
 
     def of(self, phase: str) -> Iterator[tuple[Point, float]]:
         """Every point of a phase with its time; a point of two depths once, where both are known."""

@@ -29,7 +29,7 @@ class Truth:
 
     def dense_ms(self, rows: int, mode: str = "graph") -> float:
         """A stair every 64 rows, a slope within; an eager pass takes at least its launches."""
-        stairs = (5.0 + 0.9 * ceil(rows / TILE) + 1e-3 * rows) * self.layers_share
+        stairs = (5.0 + 1.28 * ceil(rows / TILE) + 1e-3 * rows) * self.layers_share
         return stairs if mode == "graph" else max(9.0 * self.layers_share, stairs + 0.5)
 
     def attention_ms(self, batch: int, query: int, context: float) -> float:
@@ -98,7 +98,7 @@ class SyntheticDevice:
         if point.phase == "copy":
             extra["gb_per_s"] = 3000.0
         if point.phase == "product":
-            extra["tflop_per_s"] = 600.0
+            extra["tflop_per_s"] = 800.0
         return Measurement(measure(block, settings), extra)
 
     def truth(self, layers: int = 0) -> Truth:

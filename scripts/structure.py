@@ -65,9 +65,10 @@ def render(root: Path) -> str:
         if init.exists():
             lines += ["", f"## sim/{package}", "", summary(init), ""]
             lines += [_line(root, path) for path in sorted((sim / package).rglob("*.py")) if path != init]
-    profiler = root / "profiler"
-    lines += ["", "## profiler", "", summary(profiler / "__init__.py"), ""]
-    lines += [_line(root, path) for path in sorted(profiler.glob("*.py")) if path.name != "__init__.py"]
+    init = root / "profiler" / "__init__.py"
+    if init.exists():
+        lines += ["", "## profiler", "", summary(init), ""]
+        lines += [_line(root, path) for path in sorted(init.parent.glob("*.py")) if path != init]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

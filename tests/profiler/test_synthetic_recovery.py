@@ -1,5 +1,7 @@
 """The fit gives back the functions of a synthetic device, also with noise and after a run that was cut short."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -167,6 +169,34 @@ def test_the_dense_part_is_refined_where_it_changes_most(tmp_path):
     refined = [row.point for row in points.rows if row.point not in planned]
     assert len(refined) == make_plan(points.setup).preset.refine
     assert all(point.phase == "body" for point in refined)
+
+
+class Throttled(SyntheticDevice):
+    """Runs slower for a while, as a hot device does."""
+
+    slow = range(60, 110)
+
+    def measure(self, point, settings):
+        measurement = super().measure(point, settings)
+        if len(self.calls) not in self.slow:
+            return measurement
+        sample = measurement.sample
+        slowed = replace(sample, median_ms=1.3 * sample.median_ms, mean_ms=1.3 * sample.mean_ms)
+        return measurement._replace(sample=slowed)
+
+
+def test_points_that_were_measured_while_the_device_had_drifted_are_measured_again(tmp_path):
+    setup = make_setup("full", device="synthetic")
+    plan = make_plan(setup)
+    device = Throttled(setup, live_steps=plan.preset.live_steps)
+    with Store(tmp_path, setup, device.environment()) as store:
+        run(plan, device, store)
+    points = read_points(tmp_path)
+    again = [row for row in points.rows if row.point.repeat == 2 and row.point.phase != "sentinel"]
+    assert 45 <= len(again) <= 90
+    assert max(errors(fit_costs(points), device.truth()).values()) < 1e-4
+    with Store(tmp_path, setup, device.environment()) as store:
+        assert run(plan, device, store) == 0
 
 
 def test_a_synthetic_calibration_says_that_nothing_is_measured(exact):
