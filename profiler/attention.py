@@ -15,19 +15,21 @@ import torch.nn.functional as F  # noqa: N812 (torch's own convention)
 
 from .batch import Segment, make_batch
 from .errors import ProfileError
-from .kv_cache import KVCache, make_cache
+from .kv_cache import PAGE, KVCache, make_cache
 
+LARGE_PAGE = 256
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
 
 
 class Attention(Protocol):
-    """A back end. paged: it reads pages; needs_mask: segments have to bring one.
+    """A back end. paged: it reads pages, of `page` tokens; needs_mask: segments have to bring one.
 
     follows_lengths: a captured graph sees lengths that are changed in place, as it has to where contexts grow.
     """
 
     name: str
     paged: bool
+    page: int
     needs_mask: bool
     follows_lengths: bool
 
@@ -42,6 +44,7 @@ class SdpaAttention:
     """torch's scaled dot product over the slice of the cache that is in use; pages, where there are, are copied."""
 
     name = "sdpa"
+    page = PAGE
     needs_mask = True
     follows_lengths = False
 
@@ -66,6 +69,7 @@ class FlexAttention:
     """FlexAttention over the slice in use, compiled, with the decoding kernel for few rows."""
 
     name = "flex"
+    page = PAGE
     needs_mask = False
     paged = False
     follows_lengths = False
@@ -102,14 +106,15 @@ class FlexAttention:
 
 
 class VarlenAttention:
-    """torch's variable-length flash attention over pages."""
+    """torch's variable-length flash attention over pages; kernels of older cards want large ones."""
 
-    name = "varlen"
     paged = True
     needs_mask = False
     follows_lengths = True
 
-    def __init__(self) -> None:
+    def __init__(self, page: int = PAGE) -> None:
+        self.page = page
+        self.name = "varlen" if page == PAGE else f"varlen-{page}"
         from torch.nn.attention.varlen import varlen_attn
 
         known = inspect.signature(varlen_attn).parameters
@@ -144,6 +149,7 @@ class FlashInferAttention:
     """FlashInfer's paged attention, which serving engines deploy; its plan is host work."""
 
     name = "flashinfer"
+    page = PAGE
     paged = True
     needs_mask = False
     follows_lengths = False
@@ -157,8 +163,6 @@ class FlashInferAttention:
 
     def prepare(self, segments: list[Segment], heads: int, kv_heads: int, head_dim: int, dtype: torch.dtype) -> None:
         """Plan the kernels of the segments."""
-        from .kv_cache import PAGE
-
         self._planned = {}
         for segment in segments:
             pages = -(-segment.used // PAGE)
@@ -193,7 +197,8 @@ def reference(query: torch.Tensor, cache: KVCache, layer: int, segment: Segment)
 
 def error_of(attention: Attention, dtype: torch.dtype, device: str, heads: int = 8, kv_heads: int = 2) -> float:
     """Largest difference from float64 on rows of unlike requests, relative to the largest value."""
-    cache = make_cache(1, kv_heads, 64, 3, 96, dtype=dtype, device=device, paged=attention.paged, seed=5)
+    shape = (1, kv_heads, 64, 3, 96)
+    cache = make_cache(*shape, dtype=dtype, device=device, paged=attention.paged, seed=5, page=attention.page)
     worst = 0.0
     for query in (1, 4):
         computed = torch.tensor([1, 37, 80], device=device)
@@ -217,6 +222,7 @@ def choose_attention(
     """
     makers: dict[str, Callable[[], Attention]] = {
         "varlen": VarlenAttention,
+        f"varlen-{LARGE_PAGE}": lambda: VarlenAttention(LARGE_PAGE),
         "flashinfer": lambda: FlashInferAttention(device),
         "flex": FlexAttention,
         "sdpa": SdpaAttention,

@@ -145,7 +145,12 @@ class CudaClock:
             reason = " ".join(str(error).split())[:200]
             self._raise_if_lost(error)
             return Program(program, None, reason)
-        return Program(graph.replay, outputs)
+
+        def replay(kept: Call = program) -> None:
+            """The program stays alive with its graph, which reads the tensors that it holds."""
+            graph.replay()
+
+        return Program(replay, outputs)
 
     def state(self) -> dict[str, Any]:
         """Clocks and reasons, where they can be read."""

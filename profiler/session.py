@@ -103,10 +103,12 @@ def check_memory(plan: Plan, free: float) -> None:
         raise ProfileError(COMMAND, "memory", what, rule, remedy)
 
 
-def run_folder(setup: Setup, folder: Path, progress: Progress | None = None) -> tuple[int, int]:
+def run_folder(
+    setup: Setup, folder: Path, progress: Progress | None = None, *, retry_failed: bool = False
+) -> tuple[int, int]:
     """Measure what the folder lacks; returns how many points were measured now, and how many it holds."""
     plan = make_plan(setup)
     device = open_device(plan)
-    with Store(folder, setup, device.environment()) as store:
+    with Store(folder, setup, device.environment(), retry_failed=retry_failed) as store:
         measured = run(plan, device, store, progress)
         return measured, len(store.rows)

@@ -101,9 +101,12 @@ def _row(path: Path, number: int, line: bytes) -> Row:
 
 
 class Store:
-    """A results folder that is being written. One process at a time: a second is refused."""
+    """A results folder that is being written. One process at a time: a second is refused.
 
-    def __init__(self, folder: Path, setup: Setup, environment: dict[str, Any]) -> None:
+    retry_failed: points that have no time are not done; else whatever was attempted is.
+    """
+
+    def __init__(self, folder: Path, setup: Setup, environment: dict[str, Any], *, retry_failed: bool = False) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / POINTS_FILE
         self.setup = setup
@@ -115,6 +118,8 @@ class Store:
         except BaseException:
             self._file.close()
             raise
+        if retry_failed:
+            self.rows = [row for row in self.rows if row.status == "ok"]
         self.attempted = {row.key for row in self.rows}
 
     def __enter__(self) -> Store:

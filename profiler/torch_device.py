@@ -55,6 +55,8 @@ class TorchDevice:
             remedy = "take a smaller preset, `--depths 4,8`, or a back end that reads pages"
             raise ProfileError("specsim profile", "memory", "ran out while loading", rule, remedy) from error
         self._flush = self._flush_call()
+        if setup.device == "cuda":
+            gc.freeze()  # what is there now stays: each capture collects garbage
 
     def environment(self) -> dict[str, Any]:
         """Machine, versions and limits."""
@@ -169,6 +171,7 @@ class TorchDevice:
             paged=self._attention.paged,
             seed=seed,
             pool_tokens=pool,
+            page=self._attention.page,
         )
 
     def _pool_tokens(self, plan: Plan) -> int | None:

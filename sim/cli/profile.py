@@ -63,7 +63,8 @@ def plan_command(**options: Any) -> str:
 @profile.command("run")
 @setup_options
 @click.option("--out", metavar="DIR", default=DEFAULT_FOLDER, show_default=True, help="Results; an old run goes on.")
-def run_command(out: str, **options: Any) -> str:
+@click.option("--retry-failed", is_flag=True, help="Measure points again that have no time.")
+def run_command(out: str, retry_failed: bool, **options: Any) -> str:
     """Measure. A run that was killed goes on where it ended."""
     with told_errors(), progress_on_stderr() as report:
         from profiler.session import run_folder
@@ -71,7 +72,7 @@ def run_command(out: str, **options: Any) -> str:
         def show(done: int, total: int, point: Point, status: str) -> None:
             report(done, total, point.name if status == "ok" else f"{point.name}: {status}")
 
-        measured, held = run_folder(_setup(options), Path(out), show)
+        measured, held = run_folder(_setup(options), Path(out), show, retry_failed=retry_failed)
     return f"{measured} points measured, {held} in {Path(out) / 'points.jsonl'}\n"
 
 
@@ -130,12 +131,15 @@ def _setup(options: dict[str, Any]) -> Setup:
 @contextmanager
 def told_errors() -> Iterator[None]:
     """A mistake that the profiler names becomes one of the command line."""
-    from profiler.errors import ProfileError
+    from profiler.errors import DeviceLostError, ProfileError
 
     from ..inputs.errors import InputError, Problem
 
     try:
         yield
+    except DeviceLostError as error:
+        rule, remedy = "a lost device needs a new process", "run the same command again: it goes on"
+        raise InputError([Problem(COMMAND, 1, 1, "device", " ".join(str(error).split()), rule, remedy)]) from error
     except ProfileError as error:
         place, _, line = error.place.rpartition(":")
         file, number = (place, int(line)) if line.isdigit() else (error.place, 1)

@@ -18,9 +18,11 @@ def _one_thread():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("paged", [False, True])
-def test_sdpa_agrees_with_float64(dtype, paged):
-    assert error_of(SdpaAttention(paged), dtype, "cpu") <= attention.TOLERANCE[dtype]
+@pytest.mark.parametrize(("paged", "page"), [(False, 16), (True, 16), (True, 256)])
+def test_sdpa_agrees_with_float64(dtype, paged, page):
+    back_end = SdpaAttention(paged)
+    back_end.page = page
+    assert error_of(back_end, dtype, "cpu") <= attention.TOLERANCE[dtype]
 
 
 @pytest.mark.filterwarnings("ignore:.*flex_attention.*")

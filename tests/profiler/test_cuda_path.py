@@ -1,5 +1,7 @@
 """The CUDA path as far as a machine without a GPU allows: events, graphs, one pool, what fails and what is lost."""
 
+import weakref
+
 import pytest
 import torch
 from fake_cuda import EAGER_MS, GRAPH_MS, FakeCuda
@@ -36,6 +38,16 @@ def test_a_program_is_warmed_on_a_side_stream_and_captured_into_the_shared_pool(
     assert cuda.log[-1] == "replay"
     clock.captured(lambda: None)
     assert cuda.log.count("pool") == 1
+
+
+def test_a_graph_keeps_the_tensors_that_it_reads():
+    inputs = torch.zeros(3)
+    alive = weakref.ref(inputs)
+    call = CudaClock(FakeCuda()).captured(lambda read=inputs: read.sum()).call
+    del inputs
+    assert alive() is not None
+    del call
+    assert alive() is None
 
 
 def test_what_cannot_be_captured_runs_eagerly_and_says_why():
@@ -95,6 +107,7 @@ class Throttled(CpuClock):
     """A device that says for a while that it is too hot."""
 
     def __init__(self, hot):
+        super().__init__()
         self.hot, self.asked = hot, 0
 
     def state(self):

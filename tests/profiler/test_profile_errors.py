@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from profiler.errors import DeviceLostError
 from sim.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +102,16 @@ def test_too_little_memory_is_told_before_anything_is_written(capsys, tmp_path, 
     folder = tmp_path / "out"
     assert "GiB are needed" in refused(capsys, "run", "--device", "cpu", "--out", str(folder))
     assert not folder.exists()
+
+
+def test_a_lost_device_is_told(capsys, tmp_path, monkeypatch):
+    def lost(self, point, settings):
+        raise DeviceLostError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr("profiler.synthetic.SyntheticDevice.measure", lost)
+    err = refused(capsys, "run", "--device", "synthetic", "--out", str(tmp_path / "out"))
+    assert "illegal memory access" in err
+    assert "run the same command again" in err
 
 
 def test_no_torch_is_told(tmp_path):

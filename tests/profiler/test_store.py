@@ -93,6 +93,17 @@ def test_a_larger_preset_goes_on_in_the_same_folder(folder):
         assert len(store.rows) == 3
 
 
+def test_points_without_a_time_are_done_unless_they_are_asked_for(folder, setup):
+    point = Point("head", "8q1")
+    with Store(folder, setup, GPU) as store:
+        store.add(point, "failed", {}, {"why": "it did"})
+    with Store(folder, setup, GPU) as store:
+        assert store.has(point)
+    with Store(folder, setup, GPU, retry_failed=True) as store:
+        assert not store.has(point)
+        assert store.has(Point("head", "4q1"))
+
+
 def test_two_runs_do_not_write_one_folder(folder, setup):
     with Store(folder, setup, GPU), pytest.raises(ProfileError, match="another run is writing it"):
         Store(folder, setup, GPU)
