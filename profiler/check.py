@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.cost.step_costs import round_shape
-from sim.cost.table_costs import TableStepCosts
 from sim.inputs.calibration import TableCosts
 
 from .folds import Fold, fold_of
+from .pricing import compiled, round_ms
 from .store import Points
 
 ALPHAS = (0.5, 0.7, 0.9)
@@ -56,15 +55,9 @@ def live_fold(points: Points, costs: TableCosts) -> Fold | None:
 
 
 def _check(name: str, batch: int, query: int, steps: list[list[float]], costs: TableCosts) -> LiveCheck:
-    compiled = TableStepCosts(costs, query - 1)
-    passes = query - 1 if costs.draft else 0
+    tables = compiled(costs, query - 1)
     measured = np.array([step[0] for step in steps])
-    predicted = np.array(
-        [
-            compiled.terms(round_shape(batch, query - 1, int(step[1])), passes).host_and_step_ms(False)[1]
-            for step in steps
-        ]
-    )
+    predicted = np.array([round_ms(tables, batch, query - 1, int(step[1])) for step in steps])
     calm = measured < 2 * np.median(measured)
     committed = float(np.mean([step[2] for step in steps])) / batch
     error = 100 * float(np.median(np.abs(predicted[calm] / measured[calm] - 1)))
@@ -87,11 +80,7 @@ def choices(costs: TableCosts) -> list[Choice]:
 def _choice(costs: TableCosts, batch: int, context: int, measured: dict[int, float], alpha: float) -> Choice:
     drafts = sorted(measured)
     tokens = np.array([sum(alpha**i for i in range(k + 1)) for k in drafts])
-    passes = [k if costs.draft else 0 for k in drafts]
-    predicted_ms = [
-        TableStepCosts(costs, k).terms(round_shape(batch, k, batch * context), p).host_and_step_ms(False)[1]
-        for k, p in zip(drafts, passes, strict=True)
-    ]
+    predicted_ms = [round_ms(compiled(costs, k), batch, k, batch * context) for k in drafts]
     was, told = tokens / np.array([measured[k] for k in drafts]), tokens / np.array(predicted_ms)
     chosen = int(told.argmax())
     regret = 100 * float(1 - was[chosen] / was.max())

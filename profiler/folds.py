@@ -14,11 +14,12 @@ import numpy as np
 
 from sim.cost.context_lines import DecodeAttentionTable
 from sim.cost.curve import CompiledCurve
-from sim.cost.step_costs import StepShape, round_shape
-from sim.cost.table_costs import TableStepCosts, roofline_scale
+from sim.cost.step_costs import StepShape
+from sim.cost.table_costs import roofline_scale
 from sim.inputs.calibration import Curve, DecodeAttention, TableCosts
 
 from .measured import Times, first_times, row_ms
+from .pricing import compiled, round_ms, round_terms
 from .store import Points
 
 Errors = list[tuple[str, float]]
@@ -135,18 +136,12 @@ def frontier(costs: TableCosts) -> Iterator[tuple[str, float]]:
 
 
 def additivity(times: Times, costs: TableCosts) -> Iterator[tuple[str, float]]:
-    """Whole rounds against the sum of their terms."""
+    """Whole rounds against the sum of their terms, in series."""
     for point, ms in times.of("round"):
         if times.at_depth(point.layers):
-            yield point.name, round_ms(costs, *point.group) / ms - 1
-
-
-def round_ms(costs: TableCosts, batch: int, query: int, context: float) -> float:
-    """A round as the simulator prices it: `query` rows a request verified, as many drafts made anew, in series."""
-    compiled = TableStepCosts(costs, query - 1)
-    passes = query - 1 if costs.draft else 0
-    terms = compiled.terms(round_shape(batch, query - 1, round(batch * context)), passes)
-    return terms.host_and_step_ms(False)[1]
+            batch, query, context = point.group
+            predicted = round_ms(compiled(costs, query - 1), batch, query - 1, batch * context)
+            yield point.name, predicted / ms - 1
 
 
 def mixed(times: Times, costs: TableCosts) -> Iterator[tuple[str, float]]:
@@ -160,7 +155,7 @@ def mixed(times: Times, costs: TableCosts) -> Iterator[tuple[str, float]]:
         drafts = sum(group.rows for group in decodes) - requests
         context = sum(group.count * group.context for group in decodes)
         ends = sum(query + start for query, start in chunks)
-        terms = TableStepCosts(costs, 1).terms(StepShape(requests, drafts, context, chunks, len(chunks), ends), 0)
+        terms = compiled(costs, 1).terms(StepShape(requests, drafts, context, chunks, len(chunks), ends), 0)
         yield point.name, (terms.target + terms.kv_update) / ms - 1
 
 
@@ -180,7 +175,7 @@ def chain(times: Times, costs: TableCosts) -> Iterator[tuple[str, float]]:
     """Whole chains of drafts against a first pass and narrow ones."""
     for point, ms in times.of("chain"):
         batch, query, context = point.group
-        terms = TableStepCosts(costs, query - 1).terms(round_shape(batch, query - 1, batch * context), query - 1)
+        terms = round_terms(compiled(costs, query - 1), batch, query - 1, batch * context)
         yield point.name, terms.draft / ms - 1
 
 
@@ -189,10 +184,10 @@ def _predicted(
 ) -> np.ndarray[Any, Any]:
     """Every cell of `table` as a smaller table tells it."""
     small = DecodeAttention.model_validate({**rest, "ms": cells.tolist()})
-    compiled = DecodeAttentionTable(small)
+    attention = DecodeAttentionTable(small)
     return np.array(
         [
-            [[compiled.line(batch, batch * query).at(context) for context in table.context] for query in table.query]
+            [[attention.line(batch, batch * query).at(context) for context in table.context] for query in table.query]
             for batch in table.batch
         ]
     )

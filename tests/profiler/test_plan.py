@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.errors import ProfileError
@@ -15,6 +15,7 @@ from profiler.session import check_memory, make_setup
 GROUPS = st.builds(Group, st.integers(1, 300), st.integers(1, 9000), st.integers(0, 200_000))
 
 
+@settings(deadline=None)
 @given(st.lists(GROUPS, min_size=1, max_size=4))
 def test_a_batch_is_what_its_name_says(groups):
     assert parse_spec(spec_of(*groups)) == tuple(groups)

@@ -11,12 +11,12 @@ from profiler.fit import fit_costs
 from profiler.folds import folds
 from profiler.plan import make_plan
 from profiler.point import Point
+from profiler.pricing import compiled
 from profiler.runner import run
 from profiler.session import make_setup
 from profiler.store import Store, read_points
 from profiler.synthetic import SyntheticDevice
 from sim.cost.step_costs import GraphMode
-from sim.cost.table_costs import TableStepCosts
 
 
 class InterruptedRunError(Exception):
@@ -113,11 +113,11 @@ def test_a_resumed_run_holds_what_a_whole_one_does(tmp_path):
 
 def test_the_stairs_are_where_the_device_has_them(exact):
     device, _, costs = exact
-    compiled = TableStepCosts(costs, 3)
+    tables = compiled(costs, 3)
     truth = device.truth()
     for rows in (64, 65, 128, 129, 256, 257):
         expected = truth.dense_ms(rows)
-        assert compiled.dense[GraphMode.FULL].at(rows) == pytest.approx(expected, rel=1e-6)
+        assert tables.dense[GraphMode.FULL].at(rows) == pytest.approx(expected, rel=1e-6)
 
 
 def test_two_depths_give_the_whole_model(tmp_path):

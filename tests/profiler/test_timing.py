@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from profiler.timing import Settings, measure, median_interval, summary
@@ -61,6 +61,7 @@ def test_the_mean_keeps_what_sums_need():
     assert not sample.is_noisy
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0.1, 10), min_size=6, max_size=60))
 def test_the_interval_holds_the_median(times):
     low, high = median_interval(times)

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILER = ROOT / "profiler"
-WITH_SIM = {"calibration.py", "check.py", "fit.py", "folds.py", "text.py"}
+WITH_SIM = {"calibration.py", "check.py", "fit.py", "folds.py", "pricing.py", "text.py"}
 WITHOUT_TORCH = {
     "builtin_models.py",
     "calibration.py",
@@ -27,6 +27,7 @@ WITHOUT_TORCH = {
     "plan.py",
     "point.py",
     "presets.py",
+    "pricing.py",
     "runner.py",
     "setup.py",
     "store.py",
