@@ -85,10 +85,11 @@ def prompts_of(batch, length, vocabulary, seed):
     return torch.randint(vocabulary, (batch, length), generator=torch.Generator().manual_seed(seed))
 
 
-def decoded(target, draft, dtype, batch, k, prompts, wanted, paged=False):
+def decoded(target, draft, dtype, batch, k, prompts, wanted, paged=False, passes=None):
     """Greedy tokens of each request, speculatively for k > 0, and the accepted counts of all rounds."""
-    drafter = Drafter(draft, cache_of(draft.dims, dtype, batch, paged), batch, k, EagerPasses()) if k else None
-    speculator = Speculator(target, cache_of(target.dims, dtype, batch, paged), batch, drafter)
+    passes = passes or EagerPasses()
+    drafter = Drafter(draft, cache_of(draft.dims, dtype, batch, paged), batch, k, passes) if k else None
+    speculator = Speculator(target, cache_of(target.dims, dtype, batch, paged), batch, drafter, passes=passes)
     out = [[int(token)] for token in speculator.prefill(prompts)]
     counts = []
     while min(map(len, out)) < wanted:
