@@ -36,6 +36,9 @@ class Clock(Protocol):
     def captured(self, program: Call) -> Program:
         """A program as a graph, where the device has graphs; else as it is."""
 
+    def not_captured(self) -> list[str]:
+        """Why programs could not be captured since this was last asked."""
+
     def state(self) -> dict[str, Any]:
         """What may disturb a measurement: load, clocks, temperature."""
 
@@ -75,6 +78,10 @@ class CpuClock:
         """A CPU has no graphs."""
         return Program(program, None)
 
+    def not_captured(self) -> list[str]:
+        """Nothing was to be captured."""
+        return []
+
     def state(self) -> dict[str, Any]:
         """The load average over the last minute."""
         return {"load": round(os.getloadavg()[0], 2)}
@@ -92,6 +99,7 @@ class CudaClock:
     def __init__(self, cuda: Any, sensors: Callable[[], dict[str, Any]] | None = None, warm_calls: int = 3) -> None:
         self._cuda, self._sensors, self._warm_calls = cuda, sensors, warm_calls
         self._pool = cuda.graph_pool_handle()
+        self._failures: list[str] = []
 
     def block(self, call: Call, before: Call | None) -> Callable[[int], Sequence[float]]:
         """See `Clock`."""
@@ -144,6 +152,7 @@ class CudaClock:
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:200]
             self._raise_if_lost(error)
+            self._failures.append(reason)
             return Program(program, None, reason)
 
         def replay(kept: Call = program) -> None:
@@ -151,6 +160,11 @@ class CudaClock:
             graph.replay()
 
         return Program(replay, outputs)
+
+    def not_captured(self) -> list[str]:
+        """See `Clock`."""
+        failures, self._failures = self._failures, []
+        return failures
 
     def state(self) -> dict[str, Any]:
         """Clocks and reasons, where they can be read."""

@@ -80,10 +80,12 @@ def ready(models: Models, clock: Clock, point: Point) -> Ready:
         return _ceiling(models, point)
     maker = _MAKERS[point.phase]
     call = maker(models, clock, point)
-    if point.phase in _HOLD_GRAPHS or point.mode == "eager":
+    if point.mode == "eager":
         return Ready(call)
-    program = clock.captured(call)
-    return Ready(program.call, program.why_eager)
+    if point.phase not in _HOLD_GRAPHS:
+        return Ready(clock.captured(call).call)
+    attention = models.target.attention
+    return Ready(call, None if attention.follows_lengths else f"{attention.name} sees no lengths that change in place")
 
 
 def _ceiling(models: Models, point: Point) -> Ready:

@@ -102,7 +102,8 @@ class TorchDevice:
         prepared = ready(self._models, self._clock, point)
         make = self._clock.wall_block if point.phase in ON_THE_WALL else self._clock.block
         sample = measure(make(prepared.call, self._flush if point.phase in COLD else None), settings)
-        extra: dict[str, Any] = {"why_eager": prepared.why_eager} if prepared.why_eager else {}
+        reasons = [*self._clock.not_captured(), *filter(None, [prepared.why_eager])]
+        extra: dict[str, Any] = {"why_eager": "; ".join(dict.fromkeys(reasons))} if reasons else {}
         if prepared.bytes:
             extra["gb_per_s"] = round(1e-6 * prepared.bytes / sample.median_ms, 3)
         if prepared.flops:

@@ -56,6 +56,8 @@ def test_what_cannot_be_captured_runs_eagerly_and_says_why():
     program = clock.captured(lambda: 3)
     assert program.why_eager == "operation not permitted when stream is capturing"
     assert program.call() == 3
+    assert clock.not_captured() == [program.why_eager]
+    assert clock.not_captured() == []
 
 
 def test_a_sticky_error_loses_the_device():
@@ -126,6 +128,16 @@ def test_a_throttled_point_is_measured_again():
     measurement = device.measure(Point("head", "4q1"), settings)
     assert len(made) == 3
     assert measurement.extra["after"] == {"faults": []}
+
+
+@pytest.mark.parametrize(("fails", "says"), [(None, "sdpa sees no lengths"), ("no capture here", "no capture here")])
+def test_a_point_that_was_to_be_a_graph_says_why_it_is_none(fails, says):
+    cuda = FakeCuda(fails=fails)
+    device = TorchDevice(make_plan(make_setup("smoke", device="cpu")), CudaClock(cuda))
+    point = Point("head", "4q1", "graph") if fails else Point("draft_narrow", "4q1s16", "graph")
+    device._clock.block = lambda call, before: lambda n: [call() is None or 1.0] * n
+    measurement = device.measure(point, Settings(min_ms=1, min_n=3, max_s=0.05, warm_ms=1))
+    assert says in measurement.extra["why_eager"]
 
 
 def test_a_power_cap_is_no_fault():
