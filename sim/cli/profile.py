@@ -82,7 +82,7 @@ def run_command(out: str, retry_failed: bool, **options: Any) -> str:
 @click.option("--name", help="Of the calibration; by default from the device and the models.")
 def fit_command(folder: str, out: str | None, name: str | None) -> str:
     """Make a calibration of measured points, with its error on what it has not seen."""
-    from .calibrate_analytic import refuse_output, written
+    from .output_file import refuse_output, write_output
 
     with told_errors():
         from profiler.calibration import calibration_name, calibration_of, errors_of
@@ -96,7 +96,7 @@ def fit_command(folder: str, out: str | None, name: str | None) -> str:
         calibration = calibration_of(points, name or calibration_name(points))
     from ..report.calibration_json import calibration_json
 
-    written(calibration_json(calibration), path)
+    write_output(calibration_json(calibration), path)
     costs: Any = calibration.costs
     return fit_text(calibration.name, path, errors_of(points, costs), drift_percent(points))
 
