@@ -95,7 +95,7 @@ def _ceiling(models: Models, point: Point) -> Ready:
         source = torch.empty(size, dtype=torch.uint8, device=models.device).fill_(1)
         target = torch.empty_like(source)
         return Ready(lambda: target.copy_(source), bytes=2.0 * size)
-    size = 8192 if on_gpu else 1024
+    size = 8192 if on_gpu else 512
     one, two = models.random(size, size), models.random(size, size)
     out = torch.empty(size, size, dtype=dtype, device=models.device)
     return Ready(lambda: torch.mm(one, two, out=out), flops=2.0 * size**3)
