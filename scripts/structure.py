@@ -33,6 +33,7 @@ and `sim/report/terminal.py`.
 | folder | what it holds |
 |---|---|
 | `sim/` | the library and the command line, one line a module below |
+| `profiler/` | `specsim profile`: measures calibrations; torch is imported here alone |
 | `calibrations/` | what a step costs, each file with its provenance; shipped in the wheel as `sim/data/calibrations/` |
 | `scenarios/` | short questions to run; shipped in the wheel as `sim/data/scenarios/` |
 | `tests/` | one folder a package; `structure/` checks the rules of this page, `docs/` the commands in the docs |
@@ -64,6 +65,10 @@ def render(root: Path) -> str:
         if init.exists():
             lines += ["", f"## sim/{package}", "", summary(init), ""]
             lines += [_line(root, path) for path in sorted((sim / package).rglob("*.py")) if path != init]
+    init = root / "profiler" / "__init__.py"
+    if init.exists():
+        lines += ["", "## profiler", "", summary(init), ""]
+        lines += [_line(root, path) for path in sorted(init.parent.glob("*.py")) if path != init]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -51,6 +51,7 @@ def shown_calibration(reference: str) -> dict[str, Any]:
         "max_decode_batch": used.fitted_range.max_decode_batch if used.fitted_range else None,
         "steps": _steps(used),
         "additivity": _additivity(used),
+        "heldout_folds": _folds(used),
         "memory": _memory(used),
         "curve": _curve(used),
     }
@@ -71,7 +72,7 @@ def _identity(opened: OpenedCalibration) -> dict[str, Any]:
         "gpu": stored.hardware.gpu,
         "gpus_per_replica": stored.hardware.gpus_per_replica,
         "form": stored.costs.form,
-        "heldout": stored.heldout.model_dump(mode="json") if stored.heldout else None,
+        "heldout": stored.heldout.model_dump(mode="json", exclude={"folds"}) if stored.heldout else None,
     }
 
 
@@ -126,6 +127,12 @@ def _additivity(calibration: Calibration) -> dict[str, Any] | None:
         rows.append({**whole.model_dump(mode="json"), "sum_ms": parts.step_ms, "error_percent": error})
     errors = [row["error_percent"] for row in rows]
     return {"steps": rows, "median_error_percent": statistics.median(errors)}
+
+
+def _folds(calibration: Calibration) -> dict[str, Any]:
+    """Errors by the way in which cells were held out; {} where the file does not tell them apart."""
+    heldout = calibration.heldout
+    return {} if heldout is None else heldout.model_dump(mode="json")["folds"] or {}
 
 
 def _memory(calibration: Calibration) -> dict[str, Any] | None:

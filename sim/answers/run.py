@@ -153,7 +153,7 @@ def _document(
         "calibration": {
             "name": calibration.name,
             "kind": calibration.kind,
-            "heldout": calibration.heldout.model_dump() if calibration.heldout else None,
+            "heldout": calibration.heldout.model_dump(exclude={"folds"}) if calibration.heldout else None,
         },
         "warnings": run_warnings(plan, by_arm, arms, missing),
         "arms": arms,

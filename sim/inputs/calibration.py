@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .numbers import Bytes, Count, DraftLength, NonNegative, Positive, TokensOrNone
+from .numbers import Bytes, Count, DraftLength, NonNegative, Number, Positive, TokensOrNone
 
 SCHEMA = "specsim-calibration/1"
 Cost = Annotated[NonNegative, Field(le=1e9)]
@@ -247,12 +247,23 @@ class FittedRange(Part):
     max_decode_batch: Count | None = None
 
 
+class HeldOutFold(Part):
+    """Errors of one kind of held-out cells in percent: absolute ones, and the signed bias (positive: too slow)."""
+
+    cells: Count
+    median_percent: NonNegative
+    p95_percent: NonNegative
+    max_percent: NonNegative
+    bias_percent: Number
+
+
 class HeldOut(Part):
-    """Relative error on cells that were not fitted, in percent."""
+    """Relative error on cells that were not fitted, in percent; folds: by the way in which they were held out."""
 
     median_percent: NonNegative
     p95_percent: NonNegative | None = None
     cells: Count | None = None
+    folds: dict[str, HeldOutFold] | None = None
 
 
 class CalibrationFile(Part):

@@ -37,6 +37,19 @@ def heldout_text(heldout: dict[str, Any] | None) -> str:
     return f"median {number_text(heldout['median_percent'])} %" + ("" if p95 is None else f", p95 {number_text(p95)} %")
 
 
+def fold_lines(folds: dict[str, dict[str, Any]]) -> list[str]:
+    """Errors by the way in which cells were held out."""
+    if not folds:
+        return []
+    header = ("held out, error in %", "cells", "median", "p95", "max", "bias")
+    names = ("median_percent", "p95_percent", "max_percent", "bias_percent")
+    rows = [
+        (name.replace("_", " "), count_text(fold["cells"]), *(number_text(fold[one]) for one in names))
+        for name, fold in folds.items()
+    ]
+    return ["", *text_table(header, rows)]
+
+
 def show_text(document: dict[str, Any]) -> str:
     """Everything about one calibration."""
     curve = document["curve"]
@@ -50,6 +63,7 @@ def show_text(document: dict[str, Any]) -> str:
         *_provenance_lines(document["provenance"]),
         *_step_lines(document["steps"]),
         *_additivity_lines(document["additivity"]),
+        *fold_lines(document["heldout_folds"]),
         *_memory_lines(document["memory"]),
         "",
         f"Step time, ms, against rows: no drafts, context {curve['context_tokens']}{marks}",

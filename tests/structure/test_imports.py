@@ -26,6 +26,7 @@ OUTSIDE = {
     "matplotlib": ("report/", "cli/"),
     "pyarrow": ("formats/", "report/", "cli/"),
     "distributed": ("answers/", "cli/"),
+    "profiler": ("cli/profile.py",),
 }
 INSIDE_FUNCTIONS_ONLY = {"scipy", "plotly", "matplotlib", "pyarrow", "distributed"}
 
@@ -124,6 +125,7 @@ def test_only_the_packages_of_the_layout_exist():
         ("cost/a.py", "import sim.inputs.errors", "are relative"),
         ("cost/a.py", "import torch", "no dependency"),
         ("cli/a.py", "def f():\n    import torch.cuda", "no dependency"),
+        ("cost/a.py", "from profiler.fit import fit_costs", "only in cli/profile.py"),
         ("cost/a.py", "import pandas as pd", "no dependency"),
         ("engine/core.py", "import simpy", "only in engine/loop.py"),
         ("engine/styles/loop.py", "from simpy import Environment", "only in engine/loop.py"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = {"numpy", "scipy", "simpy", "pydantic", "torch", "matplotlib", "plotly", "pyarrow", "distributed"}
+HEAVY = {"numpy", "scipy", "simpy", "pydantic", "torch", "matplotlib", "plotly", "pyarrow", "distributed", "profiler"}
 PRINT_LOADED = "import json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))"
 HELP = """
 import sys
