@@ -1,0 +1,96 @@
+"""Where the draft length should change with the load, and where speculation should be off: found by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..analysis.choice import ratio_row
+from ..analysis.draft_schedule import fewest_stretches, ranges_of
+from .closed_load import Scope
+from .load_store import LoadStore
+from .plan import ArmPlan
+from .tune_arms import OFF, ZERO, fixed_name
+
+MOST_HALVINGS = 5
+
+
+class Crossing(NamedTuple):
+    """One arm is better up to `low`, another from `high` on; in between no difference shows, or nobody looked."""
+
+    low: int
+    high: int
+
+
+def loaded_name(drafts: int) -> str:
+    """The arm of a draft length within a schedule, where the drafter stays loaded."""
+    return fixed_name(drafts) if drafts else ZERO
+
+
+def scope_schedule(
+    store: LoadStore,
+    scope: Scope,
+    ladder: Sequence[int],
+    plans: Mapping[str, ArmPlan],
+    most_drafts: int,
+    most_requests: int,
+) -> dict[str, Any]:
+    """The schedule of one scope: [first, last, drafts] ranges, and how well the place of each change is known."""
+    by_batch = {
+        batch: {drafts: store.sample(scope, batch, loaded_name(drafts)) for drafts in range(most_drafts + 1)}
+        for batch in ladder
+    }
+    stretches = fewest_stretches(by_batch)
+    changes = []
+    for before, after in zip(stretches, stretches[1:], strict=False):
+        arms = plans[loaded_name(before.drafts)], plans[loaded_name(after.drafts)]
+        found = crossing(store, scope, arms, before.batches[-1], after.batches[0])
+        last = (found.low + found.high) // 2
+        changes.append({"from": before.drafts, "to": after.drafts, "last": last, "low": found.low, "high": found.high})
+    ranges = ranges_of([one.drafts for one in stretches], [one["last"] for one in changes], most_requests)
+    return {"ranges": ranges, "num_speculative_tokens": max(1, *(one[2] for one in ranges)), "changes": changes}
+
+
+def break_even_concurrency(
+    store: LoadStore, scope: Scope, ladder: Sequence[int], plans: Mapping[str, ArmPlan], most_drafts: int
+) -> dict[str, Any]:
+    """The load up to which speculation pays, against none at all.
+
+    pays_up_to: the highest concurrency at which some length was shown to be better, None if there is none; off_from:
+    the lowest above it at which it was not, None if it pays to the end of the ladder.
+    """
+    paying = [(batch, drafts) for batch in ladder if (drafts := _paying(store, scope, batch, most_drafts))]
+    if not paying:
+        return {"pays_up_to": None, "off_from": ladder[0], "num_speculative_tokens": None}
+    batch, drafts = paying[-1]
+    above = [one for one in ladder if one > batch]
+    if not above:
+        return {"pays_up_to": batch, "off_from": None, "num_speculative_tokens": drafts}
+    found = crossing(store, scope, (plans[fixed_name(drafts)], plans[OFF]), batch, above[0])
+    return {"pays_up_to": found.low, "off_from": found.high, "num_speculative_tokens": drafts}
+
+
+def _paying(store: LoadStore, scope: Scope, batch: int, most_drafts: int) -> int | None:
+    """The best length of at least 1 if it is better than none."""
+    off = store.sample(scope, batch, OFF)
+    samples = {drafts: store.sample(scope, batch, fixed_name(drafts)) for drafts in range(1, most_drafts + 1)}
+    best = max(samples, key=lambda drafts: samples[drafts].estimate)
+    return best if ratio_row(samples[best], off)["verdict"] == "better" else None
+
+
+def crossing(store: LoadStore, scope: Scope, arms: tuple[ArmPlan, ArmPlan], low: int, high: int) -> Crossing:
+    """Between two loads, where the second arm overtakes the first: halved until noise or neighbours stop it."""
+    first, second = arms
+    for _ in range(MOST_HALVINGS):
+        if high - low <= 1:
+            break
+        middle = (low + high) // 2
+        store.simulate([(scope, middle, arms)], f"{scope.name}: k = {first.drafts} or {second.drafts}")
+        row = ratio_row(store.sample(scope, middle, first.name), store.sample(scope, middle, second.name))
+        if row["verdict"] == "better":
+            low = middle
+        elif row["verdict"] == "worse":
+            high = middle
+        else:
+            break
+    return Crossing(low, high)
