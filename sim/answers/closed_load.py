@@ -24,8 +24,7 @@ from ..workload.problem_at import ProblemAt, without_position
 from ..workload.requests import Requests
 from .plan import ArmPlan
 
-FEWEST_MEASURED = 64  # requests that begin while all users are busy
-MEASURED_A_USER = 2
+FEWEST_MEASURED = 64  # requests, or one for each user
 
 
 class Scope(NamedTuple):
@@ -57,14 +56,16 @@ class LoadTask:
 
 @dataclass(frozen=True, slots=True)
 class LoadMeasure:
-    """One arm under one load, while all users were busy: from the first request that follows another to the last one.
+    """One arm under one load, from requests that begin and mostly end while all users are busy: the same in every arm.
 
-    tokens delivered in `seconds`; steps with rounds, their requests and contexts; mean latencies of the requests that
-    began in the first part of that time. counts, preemptions, failed: of the whole run.
+    tokens: their output; user_seconds: from sending to last token, summed over them. A user is always in one of these
+    two states, so tokens / user_seconds times users is the output throughput. Mean latencies are those of the same
+    requests. Steps with rounds, their requests and contexts: between the first of these requests and the last of all.
+    counts, preemptions, failed: of the whole run.
     """
 
     tokens: float
-    seconds: float
+    user_seconds: float
     decode_steps: int
     decode_rows: int
     context_tokens: int
@@ -86,8 +87,8 @@ def scopes_of(scenario: Scenario) -> list[Scope]:
 
 
 def requests_of_load(concurrency: int) -> int:
-    """The first round of users, and then as many requests as are measured."""
-    return concurrency + max(FEWEST_MEASURED, MEASURED_A_USER * concurrency)
+    """The first of each user, those that are measured, and as many again as there are users to keep all busy."""
+    return concurrency + max(FEWEST_MEASURED, concurrency) + concurrency
 
 
 def run_load(task: LoadTask, load: Load, problem_at: ProblemAt = without_position) -> dict[str, LoadMeasure]:
@@ -135,29 +136,23 @@ def closed_requests(task: LoadTask, load: Load, problem_at: ProblemAt = without_
 
 def _measured(records: Records, concurrency: int, measured_depth: int | None) -> LoadMeasure:
     columns, steps = records.requests, records.steps[0]
-    order = np.argsort(columns.arrival_ms, kind="stable")
-    arrivals = columns.arrival_ms[order]
-    begin_ms, end_ms = arrivals[min(concurrency, len(arrivals) - 1)], arrivals[-1]
-    ends_ms = steps.start_ms + steps.duration_ms
+    chosen = np.arange(concurrency, len(columns) - concurrency)
+    begin_ms, end_ms = float(columns.arrival_ms[chosen[0]]), float(columns.arrival_ms[-1])
+    chosen = chosen[columns.status[chosen] == Status.COMPLETED]
+    latencies = request_latencies(records, timeline(records), chosen)
+    tpots = latencies.tpot[~np.isnan(latencies.tpot)]
     delivered_ms = records.delivery_ms(0)
     within = (delivered_ms > begin_ms) & (delivered_ms <= end_ms)
     decoding = within & (steps.decode_rows > 0)
-    busy_ms = float((ends_ms - steps.start_ms)[within].sum())
-    early = order[concurrency : max(concurrency + 1, len(order) - concurrency)]
-    early = early[columns.status[early] == Status.COMPLETED]
-    ttft_ms = tpot_ms = None
-    if len(early):
-        latencies = request_latencies(records, timeline(records), early)
-        tpots = latencies.tpot[~np.isnan(latencies.tpot)]
-        ttft_ms, tpot_ms = float(latencies.ttft.mean()), float(tpots.mean()) if len(tpots) else None
+    busy_ms = float(steps.duration_ms[within].sum())
     return LoadMeasure(
-        tokens=float(steps.committed_tokens[within].sum()),
-        seconds=float(end_ms - begin_ms) / 1e3,
+        tokens=float(columns.output_tokens[chosen].sum()),
+        user_seconds=float(latencies.e2el.sum()) / 1e3,
         decode_steps=int(decoding.sum()),
         decode_rows=int(steps.decode_rows[decoding].sum()),
         context_tokens=int(steps.context_tokens[decoding].sum()),
-        mean_ttft_ms=ttft_ms,
-        mean_tpot_ms=tpot_ms,
+        mean_ttft_ms=float(latencies.ttft.mean()) if len(chosen) else None,
+        mean_tpot_ms=float(tpots.mean()) if len(tpots) else None,
         extrapolated_share=float(steps.extrapolated_ms[within].sum()) / busy_ms if busy_ms else 0.0,
         preemptions=int(columns.preemptions.sum()),
         failed=int((columns.status == Status.FAILED).sum()),
@@ -166,6 +161,7 @@ def _measured(records: Records, concurrency: int, measured_depth: int | None) ->
     )
 
 
-def throughput_sample(measures: Sequence[LoadMeasure]) -> Sample:
-    """Output tokens per second over replications."""
-    return Sample(np.array([one.tokens for one in measures]), np.array([one.seconds for one in measures]))
+def throughput_sample(measures: Sequence[LoadMeasure], concurrency: int) -> Sample:
+    """Output tokens per second of all users together, over replications."""
+    tokens = np.array([one.tokens for one in measures])
+    return Sample(concurrency * tokens, np.array([one.user_seconds for one in measures]))

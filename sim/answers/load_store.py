@@ -53,7 +53,11 @@ class LoadStore:
 
     def sample(self, scope: Scope, concurrency: int, arm: str) -> Sample:
         """Output tokens per second."""
-        return throughput_sample(self.measures(scope, concurrency, arm))
+        return throughput_sample(self.measures(scope, concurrency, arm), concurrency)
+
+    def same(self, scope: Scope, concurrency: int, arm: str, other: str) -> None:
+        """Under this load an arm does what another one does: nothing is simulated again."""
+        self._known[self._key(scope, concurrency, arm)] = self.measures(scope, concurrency, other)
 
     def knows(self, scope: Scope, concurrency: int, arm: str) -> bool:
         """Whether a load was simulated."""
@@ -72,7 +76,7 @@ class LoadStore:
         """A load that delivers nothing has no throughput to compare."""
         for arm in load.arms:
             if any(
-                one.tokens == 0 or one.seconds <= 0 for one in self.measures(load.scope, load.concurrency, arm.name)
+                not one.tokens or not one.user_seconds for one in self.measures(load.scope, load.concurrency, arm.name)
             ):
                 what = f"arm {arm.name} delivers nothing at {load.concurrency} users of {load.scope.name}"
                 rule, remedy = "requests must fit into the engine", "shorten them or give the engine more room"

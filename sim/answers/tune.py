@@ -20,8 +20,10 @@ from .tune_advice import advice
 from .tune_arms import (
     ONE_REPLICA,
     SCHEDULE,
+    ZERO,
     arm_plans,
     check_tunable,
+    fixed_name,
     longest_drafts,
     schedule_overrides,
     tuned_arms,
@@ -66,7 +68,8 @@ def tune_scenario(
     scopes = scopes_of(loaded.scenario)
     with worker_pool(jobs) as mapped:
         store = LoadStore(loaded, task, count, mapped, progress)
-        store.simulate([(scope, batch, list(plans.values())) for scope in scopes for batch in ladder], "closed loads")
+        arms = [arm for name, arm in plans.items() if name != ZERO]
+        store.simulate([(scope, batch, arms) for scope in scopes for batch in ladder], "closed loads")
         parts = [_scope_object(store, loaded, scope, ladder, plans, engine, longest) for scope in scopes]
         found = _own_traffic(loaded, parts[0]["schedule"]["ranges"], longest, limits, count, mapped, progress)
         given = advice(loaded, store, scopes, parts[0], found, limits, longest, count, mapped, progress)
@@ -118,6 +121,11 @@ def _scope_object(
     name = f"{SCHEDULE} {scope.name}"
     own = arm_plans(loaded, {SCHEDULE: schedule_overrides(schedule["ranges"])}, {**engine, **ONE_REPLICA})
     followed = replace(own[SCHEDULE], name=name)
+    _, first_last, first_drafts = schedule["ranges"][0]
+    alike = first_drafts == schedule["num_speculative_tokens"]  # else the lookahead slots differ
+    for batch in ladder:
+        if alike and batch <= first_last:
+            store.same(scope, batch, name, fixed_name(first_drafts))
     store.simulate([(scope, batch, [followed]) for batch in ladder], f"{scope.name}: its schedule")
     return {
         "name": scope.name,

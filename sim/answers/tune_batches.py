@@ -1,4 +1,4 @@
-"""What one concurrency says: each draft length's throughput, its marginal tokens, and where speculation stops to pay."""
+"""What one load says: throughput by draft length, each draft token's worth, and where speculation stops to pay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .tune_arms import GOODPUT, OFF, SCHEDULE, ZERO, fixed_name
 def batch_object(
     store: LoadStore, scope: Scope, concurrency: int, plans: Mapping[str, ArmPlan], most_drafts: int
 ) -> dict[str, Any]:
-    """The part of a result about one concurrency; a schedule's row is there once it has been simulated."""
+    """The part of a result about one concurrency; reached_0 is None where nobody asked for it."""
     lengths = range(most_drafts + 1)
     samples = {drafts: store.sample(scope, concurrency, fixed_name(drafts)) for drafts in lengths}
     best = best_of(samples)
@@ -41,8 +41,9 @@ def batch_object(
     easiest = min(reachable, key=lambda row: row["break_even_alpha"], default=None)
     others = {
         key: _row(store, scope, concurrency, name, samples[best.key], off)
-        for key, name in (("reached_0", ZERO), ("goodput", GOODPUT), ("schedule", f"{SCHEDULE} {scope.name}"))
         if store.knows(scope, concurrency, name)
+        else None
+        for key, name in (("reached_0", ZERO), ("goodput", GOODPUT), ("schedule", f"{SCHEDULE} {scope.name}"))
     }
     return {
         "concurrency": concurrency,

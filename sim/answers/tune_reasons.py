@@ -127,7 +127,7 @@ def pools_reasons(pools: Mapping[str, Any], losers: Sequence[str], drafts: int) 
     ]
     if pools["traffic_factor"] != 1:
         reasons.append(
-            f"pools need a replica each: compared on {total} replicas with {pools['traffic_factor']:g} times the traffic"
+            f"each pool needs a replica: compared on {total}, with {pools['traffic_factor']:g} times the traffic"
         )
     if pools["losing_slices"]:
         reasons.append(f"in pools these still lose against no speculation: {', '.join(pools['losing_slices'])}")

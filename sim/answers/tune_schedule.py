@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..analysis.choice import ratio_row
-from ..analysis.draft_schedule import fewest_stretches, ranges_of
+from ..analysis.choice import close_to_best, ratio_row
+from ..analysis.draft_schedule import LEAST_GAIN, fewest_stretches, ranges_of
+from ..analysis.statistics import Sample
 from .closed_load import Scope
 from .load_store import LoadStore
 from .plan import ArmPlan
@@ -36,19 +38,34 @@ def scope_schedule(
     most_requests: int,
 ) -> dict[str, Any]:
     """The schedule of one scope: [first, last, drafts] ranges, and how well the place of each change is known."""
-    by_batch = {
-        batch: {drafts: store.sample(scope, batch, loaded_name(drafts)) for drafts in range(most_drafts + 1)}
-        for batch in ladder
-    }
+    by_batch = _candidates(store, scope, ladder, plans, most_drafts)
     stretches = fewest_stretches(by_batch)
     changes = []
-    for before, after in zip(stretches, stretches[1:], strict=False):
+    for before, after in pairwise(stretches):
         arms = plans[loaded_name(before.drafts)], plans[loaded_name(after.drafts)]
         found = crossing(store, scope, arms, before.batches[-1], after.batches[0])
         last = (found.low + found.high) // 2
         changes.append({"from": before.drafts, "to": after.drafts, "last": last, "low": found.low, "high": found.high})
     ranges = ranges_of([one.drafts for one in stretches], [one["last"] for one in changes], most_requests)
     return {"ranges": ranges, "num_speculative_tokens": max(1, *(one[2] for one in ranges)), "changes": changes}
+
+
+def _candidates(
+    store: LoadStore, scope: Scope, ladder: Sequence[int], plans: Mapping[str, ArmPlan], most_drafts: int
+) -> dict[int, dict[int, Sample]]:
+    """Throughput by load and length. A loaded drafter at 0 is never faster than none, so it is simulated only where
+    none is good enough."""
+    fixed = {
+        batch: {drafts: store.sample(scope, batch, fixed_name(drafts)) for drafts in range(most_drafts + 1)}
+        for batch in ladder
+    }
+    idle = [batch for batch, samples in fixed.items() if 0 in close_to_best(samples, LEAST_GAIN)]
+    store.simulate([(scope, batch, [plans[ZERO]]) for batch in idle], f"{scope.name}: the schedule at 0")
+    for batch, samples in fixed.items():
+        del samples[0]
+        if batch in idle:
+            samples[0] = store.sample(scope, batch, ZERO)
+    return fixed
 
 
 def break_even_concurrency(

@@ -122,7 +122,7 @@ def _sglang_flags(speculation: Speculation, drafts: int, max_num_seqs: int) -> t
 
 
 def sglang_slots(ranges: Ranges) -> dict[str, dict[str, list[int]]]:
-    """The file of `--speculative-adaptive-config`: from each batch size on, one candidate, so that the choice is fixed."""
+    """The file of `--speculative-adaptive-config`: from each batch size on one candidate, so that nothing adapts."""
     return {str(first): {"candidate_steps": [drafts]} for first, _, drafts in ranges}
 
 
