@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import NamedTuple, TypedDict, TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Generic, NamedTuple, TypedDict, TypeVar
 
 from .comparison import ROUNDING, Verdict
 from .statistics import Sample, paired_difference_interval
@@ -20,11 +20,11 @@ class RatioRow(TypedDict):
     verdict: Verdict
 
 
-class Best(NamedTuple):
+class Best(NamedTuple, Generic[Key]):
     """The key with the best estimate, and all others whose paired difference from it may be 0."""
 
-    key: Hashable
-    ties: tuple[Hashable, ...]
+    key: Key
+    ties: tuple[Key, ...]
 
 
 def ratio_row(sample: Sample, reference: Sample, *, higher_is_better: bool = True) -> RatioRow:
@@ -40,7 +40,7 @@ def ratio_row(sample: Sample, reference: Sample, *, higher_is_better: bool = Tru
     return {"ratio": ratio, "low": 1 + low / base, "high": 1 + high / base, "verdict": verdict}
 
 
-def best_of(samples: Mapping[Key, Sample], *, higher_is_better: bool = True) -> Best:
+def best_of(samples: Mapping[Key, Sample], *, higher_is_better: bool = True) -> Best[Key]:
     """The best of at least one sample; keys keep their order, the first of equals is best."""
     sign = 1.0 if higher_is_better else -1.0
     best = max(samples, key=lambda key: sign * samples[key].estimate)
@@ -57,8 +57,3 @@ def close_to_best(samples: Mapping[Key, Sample], least_gain: float) -> set[Key]:
     best = best_of(samples)
     floor = (1 - least_gain) * max(sample.estimate for sample in samples.values())
     return {key for key, sample in samples.items() if key == best.key or key in best.ties or sample.estimate > floor}
-
-
-def simplest(order: Sequence[Key], best: Best) -> Key:
-    """The first in order of simplicity that is the best or cannot be told apart from it."""
-    return next(key for key in order if key == best.key or key in best.ties)

@@ -61,9 +61,9 @@ def tune_scenario(
     plan = plan_run(loaded)
     limits = plan.arms[-1].settings if len(plan.arms) == 1 else plan.arms[1].settings
     ladder = _ladder(batches, limits.max_num_seqs)
-    engine = {"max_num_seqs": limits.max_num_seqs}
+    engine: dict[str, Any] = {"max_num_seqs": limits.max_num_seqs}
     count = replications or max(FEWEST_REPLICATIONS, loaded.scenario.run.replications)
-    plans = arm_plans(loaded, tuned_arms(longest), engine | ONE_REPLICA)
+    plans = arm_plans(loaded, tuned_arms(longest), {**engine, **ONE_REPLICA})
     task = LoadTask(loaded.scenario, loaded.base_dir.resolve(), longest + 1)
     scopes = scopes_of(loaded.scenario)
     with worker_pool(jobs) as mapped:

@@ -11,6 +11,7 @@ from ..engine.settings import EngineSettings
 from ..formats.engine_flags import fixed_flags, schedule_flags
 from ..inputs.load import LoadedScenario
 from ..inputs.scenario import Closed
+from ..inputs.wording import counted
 from .closed_load import Scope
 from .load_store import LoadStore, Progress
 from .tune_arms import OFF, SCHEDULE, fixed_name
@@ -36,7 +37,7 @@ def advice(
     own = traffic.document()
     drafts = best_fixed(traffic, most_drafts)
     fixed = fixed_name(drafts)
-    replicas = len_replicas(traffic)
+    replicas = shared_replicas(traffic)
     slices = slice_rows(own, [fixed], replicas) if drafts else {}
     losers = losing_slices(slices, fixed) if drafts else []
     schedule_wins = SCHEDULE in traffic.by_arm and _gains(traffic, SCHEDULE, fixed)
@@ -51,11 +52,7 @@ def advice(
     }
     pools = None
     if losers and len(losers) < len(slices):
-        load = _nearest(
-            _users_a_replica(loaded, own, fixed, replicas), [one["concurrency"] for one in mix["by_concurrency"]]
-        )
-        tokens = {name: own["arms"][fixed]["slices"][name]["total_output_tokens"] for name in slices}
-        choice = chosen_pools(store, scopes, losers, load, most_drafts, replicas, tokens)
+        choice = _choice(loaded, store, scopes, mix, own, losers, drafts, most_drafts, replicas)
         pools = _pools(loaded, choice, drafts, replicas, replications, mapped, progress)
         recommendation["why"] += pools_reasons(pools, losers, drafts)
         if pools["recommended"]:
@@ -123,7 +120,7 @@ def _gains(traffic: Traffic, arm: str, reference: str) -> bool:
     )
 
 
-def len_replicas(traffic: Traffic) -> int:
+def shared_replicas(traffic: Traffic) -> int:
     """Replicas of the shared engine."""
     return traffic.plan.arms[0].settings.replicas
 
@@ -132,6 +129,26 @@ def _users_a_replica(loaded: LoadedScenario, own: Mapping[str, Any], arm: str, r
     arrivals = loaded.scenario.workload.arrivals
     users = arrivals.concurrency if isinstance(arrivals, Closed) else own["arms"][arm]["mean_running"]
     return max(1.0, float(users) / replicas)
+
+
+def _choice(
+    loaded: LoadedScenario,
+    store: LoadStore,
+    scopes: Sequence[Scope],
+    mix: Mapping[str, Any],
+    own: Mapping[str, Any],
+    losers: Sequence[str],
+    drafts: int,
+    most_drafts: int,
+    replicas: int,
+) -> list[PoolChoice]:
+    """Pools by what the closed loads show at the concurrency that a replica has on the scenario's traffic."""
+    fixed = fixed_name(drafts)
+    load = _nearest(
+        _users_a_replica(loaded, own, fixed, replicas), [one["concurrency"] for one in mix["by_concurrency"]]
+    )
+    tokens = {name: part["total_output_tokens"] for name, part in own["arms"][fixed]["slices"].items()}
+    return chosen_pools(store, scopes, losers, load, most_drafts, replicas, tokens)
 
 
 def _nearest(users: float, ladder: Sequence[int]) -> int:
@@ -178,12 +195,12 @@ def _flags(
     parts: list[dict[str, Any]] = []
     if recommendation["kind"] == "pools":
         for pool in recommendation["pools"]:
-            label = f"{pool['replicas']} replicas for {', '.join(pool['slices'])}"
+            label = f"{counted(pool['replicas'], 'replica')} for {', '.join(pool['slices'])}"
             flags = fixed_flags(speculation, pool["num_speculative_tokens"], max_num_seqs)
             parts.append(_part(label, True, flags))
     elif recommendation["kind"] != "schedule":
         drafts = recommendation["num_speculative_tokens"]
-        label = f"fixed {drafts} draft tokens" if drafts else "no speculation"
+        label = f"fixed, {counted(drafts, 'draft token')}" if drafts else "no speculation"
         parts.append(_part(label, True, fixed_flags(speculation, drafts, max_num_seqs)))
     told = schedule_flags(speculation, ranges, max_num_seqs)
     parts.append(_part("schedule", recommendation["kind"] == "schedule", told))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..analysis.choice import RatioRow
 from ..analysis.draft_schedule import LEAST_GAIN
+from ..inputs.wording import counted
 from .tune_arms import GOODPUT, OFF, SCHEDULE, fixed_name
 from .tune_traffic import THROUGHPUT, Traffic
 
@@ -32,9 +33,11 @@ def fixed_reasons(traffic: Traffic, drafts: int, most_drafts: int, losers: Seque
         reasons.append(f"overloaded on this traffic, and not judged: {', '.join(overloaded)}")
     if drafts:
         found = ratio_text(traffic.ratio(fixed_name(drafts), OFF))
-        reasons.append(f"{drafts} draft tokens give {found} the {measure} of no speculation on the scenario's traffic")
+        reasons.append(
+            f"a draft length of {drafts} gives {found} the {measure} of no speculation on the scenario's traffic"
+        )
     elif best.key in traffic.judged and best.key != OFF:
-        found = ratio_text(traffic.ratio(str(best.key), OFF))
+        found = ratio_text(traffic.ratio(best.key, OFF))
         reasons.append(f"no length is shown to beat no speculation: the best, {best.key}, gives {found} its {measure}")
     tied = [name for name in traffic.best(names).ties if name in names]
     if tied:
@@ -42,7 +45,7 @@ def fixed_reasons(traffic: Traffic, drafts: int, most_drafts: int, losers: Seque
     if drafts == most_drafts:
         reasons.append(f"{most_drafts} is the longest draft that was tried: a longer one may do better")
     if losers:
-        reasons.append(f"slices that lose by {drafts} draft tokens: {', '.join(losers)}")
+        reasons.append(f"slices that lose by a draft length of {drafts}: {', '.join(losers)}")
     if GOODPUT in traffic.judged and drafts:
         found = ratio_text(traffic.ratio(GOODPUT, fixed_name(drafts)))
         reasons.append(f"a goodput policy, which no engine here has, would give {found} the {measure} of that length")
@@ -92,14 +95,14 @@ def schedule_reasons(
     at_zero = [one["concurrency"] for one in losses if one["cause"] == "reached 0"]
     if at_zero:
         reasons.append(
-            f"at {_listed(at_zero)} users it reaches 0, and the loaded drafter eats the gain: its memory and lookahead "
-            "slots stay, and its first pass is paid in every step"
+            f"with {_listed(at_zero)} users it reaches 0, and the loaded drafter eats the gain: its memory and "
+            "lookahead slots stay, and its first pass is paid in every step"
         )
     others = [one["concurrency"] for one in losses if one["cause"] != "reached 0"]
     if others:
         reasons.append(
-            f"at {_listed(others)} users it is slower than the best fixed length: the engine chooses by all scheduled "
-            "requests, prompts included"
+            f"with {_listed(others)} users it is slower than the best fixed length: the engine chooses by all "
+            "scheduled requests, prompts included"
         )
     if len(ranges) > 1:
         reasons.append(
@@ -117,13 +120,14 @@ def pools_reasons(pools: Mapping[str, Any], losers: Sequence[str], drafts: int) 
     """What pools do for the slices that lose."""
     total = pools["replicas"]
     named = "; ".join(
-        f"{pool['replicas']} replicas with {pool['num_speculative_tokens']} drafts for {', '.join(pool['slices'])}"
+        f"{counted(pool['replicas'], 'replica')} with {counted(pool['num_speculative_tokens'], 'draft')} for "
+        f"{', '.join(pool['slices'])}"
         for pool in pools["pools"]
     )
     measure = OBJECTIVES[pools["traffic"]["objective"]]
     reasons = [
         f"pools ({named}) give {ratio_text(pools['ratio_to_shared'])} the {measure} of {total} shared replicas with "
-        f"{drafts} drafts"
+        f"{counted(drafts, 'draft')}"
     ]
     if pools["traffic_factor"] != 1:
         reasons.append(

@@ -131,7 +131,7 @@ def pools_traffic(
 ) -> Traffic:
     """`off`, the shared length and the pools on as many replicas; the traffic grows with them."""
     total = sum(pool.replicas for pool in pools)
-    arms = {
+    arms: dict[str, dict[str, Any]] = {
         fixed_name(shared_drafts): {"speculation.num_speculative_tokens": shared_drafts},
         POOLS: {
             "speculation.num_speculative_tokens": max(pool.drafts for pool in pools),
@@ -139,7 +139,7 @@ def pools_traffic(
             "engine.pools": pool_list(pools),
         },
     }
-    own = {"speculation.num_speculative_tokens_per_batch_size": None, "speculation.policy": "fixed"}
+    own: dict[str, Any] = {"speculation.num_speculative_tokens_per_batch_size": None, "speculation.policy": "fixed"}
     return run_traffic(
         multiplied(loaded, total / replicas),
         {name: arm | own for name, arm in arms.items()},

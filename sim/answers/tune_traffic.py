@@ -46,7 +46,7 @@ class Traffic:
         """An arm against another by the objective."""
         return ratio_row(self.sample(arm), self.sample(reference), higher_is_better=self.objective == THROUGHPUT)
 
-    def best(self, arms: Sequence[str]) -> Best:
+    def best(self, arms: Sequence[str]) -> Best[str]:
         """The best of these that can be judged."""
         judged = {arm: self.sample(arm) for arm in arms if arm in self.judged}
         return best_of(judged or {OFF: self.sample(OFF)}, higher_is_better=self.objective == THROUGHPUT)

@@ -15,7 +15,7 @@ MOST_REPLICATIONS = 1000
 MAX_JOBS = 1024
 
 
-class Batches(click.ParamType):
+class Batches(click.ParamType):  # type: ignore[type-arg]  # not generic at run time in every release
     """Whole numbers from 1, with commas between them."""
 
     name = "batches"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..inputs.wording import counted
 from .number_text import number_text, percent_text
 from .text_table import text_table
 from .tune_flags_text import flag_lines
@@ -43,11 +44,12 @@ def recommendation_sentence(document: Mapping[str, Any]) -> str:
         return "Recommended: no speculation. No draft length is shown to be better on the scenario's traffic."
     gain = f"{_ratio(given['ratio_to_off'])} the {measure} of no speculation"
     if given["kind"] == "fixed":
-        return f"Recommended: {given['num_speculative_tokens']} draft tokens, {gain}."
+        return f"Recommended: {counted(given['num_speculative_tokens'], 'draft token')}, {gain}."
     if given["kind"] == "schedule":
         return f"Recommended: the schedule {_ranges(given['schedule'])}, {gain}."
     pools = "; ".join(
-        f"{pool['num_speculative_tokens']} draft tokens for {', '.join(pool['slices'])} (replicas: {pool['replicas']})"
+        f"{counted(pool['num_speculative_tokens'], 'draft token')} on {counted(pool['replicas'], 'replica')} for "
+        f"{', '.join(pool['slices'])}"
         for pool in given["pools"]
     )
     return f"Recommended: pools, {pools}: {gain}."
@@ -67,8 +69,8 @@ def _ranges(ranges: Sequence[Sequence[int]]) -> str:
 
 def _scope_lines(scope: Part, lengths: Sequence[int]) -> list[str]:
     title = "All slices together" if scope["kind"] == "mix" else f"Slice {scope['name']} with an engine of its own"
-    header = ("users", "best k", "in noise", "tok/s", "over k = 0 [95 %]", "wasted/round", "break-even alpha")
-    header += ("schedule/best", "goodput/best")
+    header = ["users", "best k", "in noise", "tok/s", "over k = 0 [95 %]", "wasted/round", "break-even alpha"]
+    header += ["schedule/best", "goodput/best"]
     rows = [_load_row(part) for part in scope["by_concurrency"]]
     return [
         f"{title}: the best draft length by simulated users",
@@ -100,9 +102,9 @@ def _off_line(even: Part) -> str:
     if even["pays_up_to"] is None:
         return "Speculation is not shown to pay at any of these loads: leave it off."
     if even["off_from"] is None:
-        return f"Speculation pays up to {even['pays_up_to']} users, the largest load that was simulated."
+        return f"Speculation pays up to {counted(even['pays_up_to'], 'user')}, the largest load that was simulated."
     return (
-        f"Speculation pays up to {even['pays_up_to']} users ({even['num_speculative_tokens']} draft tokens); "
+        f"Speculation pays up to {counted(even['pays_up_to'], 'user')} (k = {even['num_speculative_tokens']}); "
         f"from {even['off_from']} on it should be off."
     )
 
@@ -143,8 +145,8 @@ def _slice_lines(document: Mapping[str, Any]) -> list[str]:
 
 
 def _slice_table(rows: Mapping[str, Any]) -> list[str]:
-    header = ("slice", "arm", "effect", "TPOT over off", "E2E over off", "GPU time", "replica s per 1M tokens")
-    header += ("$ per 1M tokens", "$ per successful task")
+    header = ["slice", "arm", "effect", "TPOT over off", "E2E over off", "GPU time", "replica s per 1M tokens"]
+    header += ["$ per 1M tokens", "$ per successful task"]
     table = [
         [
             name,

@@ -1,5 +1,7 @@
 """Choosing between arms by paired samples, and schedules that do not flip inside noise."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from sim.analysis.statistics import sample_of
 
 def test_paired_differences_decide_what_levels_cannot():
     level = np.array([100.0, 140.0, 60.0, 120.0, 80.0])
-    slower, faster = sample_of(level), sample_of(level + [1.0, 1.1, 0.9, 1.0, 1.0])
+    slower, faster = sample_of(level), sample_of(level + np.array([1.0, 1.1, 0.9, 1.0, 1.0]))
     row = ratio_row(faster, slower)
     assert row["verdict"] == "better"
     assert row["low"] < row["ratio"] < row["high"]
@@ -64,10 +66,10 @@ def test_every_stretch_is_good_enough_everywhere_and_there_are_no_more_than_flip
     for one in stretches:
         for batch in one.batches:
             assert one.drafts in close_to_best(by_batch[batch], LEAST_GAIN)
-    for before, after in zip(stretches, stretches[1:], strict=False):
+    for before, after in pairwise(stretches):
         assert before.drafts != after.drafts
     best = [best_of(samples).key for samples in by_batch.values()]
-    assert len(stretches) <= 1 + sum(a != b for a, b in zip(best, best[1:], strict=False))
+    assert len(stretches) <= 1 + sum(a != b for a, b in pairwise(best))
 
 
 def test_pairs_need_equal_numbers():

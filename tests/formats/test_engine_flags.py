@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from itertools import pairwise
 
 import yaml
 from hypothesis import given
@@ -51,7 +52,7 @@ def test_a_pasted_vllm_schedule_obeys_its_rules_and_is_the_same_policy(ranges):
     table = config["num_speculative_tokens_per_batch_size"]
     assert table[0][0] == 1
     assert all(first <= last for first, last, _ in table)
-    assert all(before[1] < after[0] for before, after in zip(table, table[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in pairwise(table))
     assert all(0 <= k <= config["num_speculative_tokens"] for _, _, k in table)
     data = {
         "calibration": "h100-llama-3.1-8b-eagle",
