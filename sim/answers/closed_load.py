@@ -97,7 +97,9 @@ def run_load(task: LoadTask, load: Load, problem_at: ProblemAt = without_positio
     models = [part.acceptance for part in load.arms[0].slices]
     seed = task.scenario.run.seed
     drafting = any(arm.drafts for arm in load.arms)
-    runs = build_runs(requests, models, task.depth, seed, load.replication) if drafting else no_acceptance(requests)
+    runs = no_acceptance(requests)
+    if drafting:
+        runs = build_runs(requests, models, task.depth, seed, load.replication, task.base_dir)
     measures = {}
     for arm in load.arms:
         records = simulate_pools(requests, runs if arm.drafts else no_acceptance(requests), arm.pools)
@@ -112,23 +114,17 @@ def closed_requests(task: LoadTask, load: Load, problem_at: ProblemAt = without_
     """
     workload, seed = task.scenario.workload, task.scenario.run.seed
     count = requests_of_load(load.concurrency)
+    shares = [part.share if place in load.scope.slices else 0.0 for place, part in enumerate(workload.slices)]
+    slices = [part.model_copy(update={"share": share}) for part, share in zip(workload.slices, shares, strict=True)]
+    own = workload.model_copy(update={"slices": slices})
     if isinstance(workload.arrivals, TraceArrivals):
-        listed = build_requests(workload, task.base_dir, seed, load.replication, problem_at)
-        rows = np.flatnonzero(np.isin(listed.slice_index, load.scope.slices))
-        if not len(rows):
-            rows = np.arange(
-                len(listed)
-            )  # a slice of a share so small that no row drew it: its lengths are those of all
-        rows = rows[(np.arange(count) + load.replication * count) % len(rows)]
+        listed = build_requests(own, task.base_dir, seed, load.replication, problem_at)
+        rows = (np.arange(count) + load.replication * count) % len(listed)
         listed = replace(listed, hash_offsets=None, hash_ids=None, hash_block_tokens=None).taken(rows)
     else:
-        slices = [workload.slices[place] for place in load.scope.slices]
         arrivals = Closed(kind="closed", concurrency=load.concurrency)
-        changes = {"requests": count, "duration_s": None, "arrivals": arrivals, "slices": slices}
-        listed = build_requests(workload.model_copy(update=changes), task.base_dir, seed, load.replication, problem_at)
-        rows = np.arange(count)
-    if load.scope.kind == "slice":
-        listed = replace(listed, slice_index=np.full(count, load.scope.slices[0], dtype=np.int64))
+        own = own.model_copy(update={"requests": count, "duration_s": None, "arrivals": arrivals})
+        listed = build_requests(own, task.base_dir, seed, load.replication, problem_at)
     return replace(
         listed, arrival_ms=np.zeros(count), concurrency=load.concurrency, think_time_ms=0.0, send_until_ms=None
     )

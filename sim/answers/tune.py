@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..acceptance.build import build_runs
 from ..engine.settings import EngineSettings
 from ..inputs.errors import InputError
 from ..inputs.load import LoadedScenario, load_scenario
 from ..inputs.resolved import resolved_scenario
 from ..inputs.source import Finding, Mark, placed
-from .closed_load import LoadTask, Scope, scopes_of
+from .closed_load import Load, LoadTask, Scope, closed_requests, scopes_of
 from .load_store import LoadStore, Progress
-from .plan import ArmPlan, plan_run
+from .plan import ArmPlan, RunPlan, plan_run
 from .tune_advice import advice
 from .tune_arms import (
     ONE_REPLICA,
@@ -57,20 +58,19 @@ def tune_scenario(
     """
     loaded = load_scenario(path, sets)
     check_tunable(loaded)
-    longest = longest_drafts(loaded.scenario) if most_drafts is None else most_drafts
     plan = plan_run(loaded)
-    limits = plan.arms[-1].settings if len(plan.arms) == 1 else plan.arms[1].settings
+    limits = plan.arms[1].settings
     ladder = _ladder(batches, limits.max_num_seqs)
-    engine: dict[str, Any] = {"max_num_seqs": limits.max_num_seqs}
     count = replications or max(FEWEST_REPLICATIONS, loaded.scenario.run.replications)
-    plans = arm_plans(loaded, tuned_arms(longest), {**engine, **ONE_REPLICA})
-    task = LoadTask(loaded.scenario, loaded.base_dir.resolve(), longest + 1)
     scopes = scopes_of(loaded.scenario)
+    longest = most_drafts or longest_drafts(limits.num_speculative_tokens, _measured_depth(loaded, scopes[0], plan))
+    plans = arm_plans(loaded, tuned_arms(longest), ONE_REPLICA)
+    task = LoadTask(loaded.scenario, loaded.base_dir.resolve(), longest + 1)
     with worker_pool(jobs) as mapped:
         store = LoadStore(loaded, task, count, mapped, progress)
         arms = [arm for name, arm in plans.items() if name != ZERO]
         store.simulate([(scope, batch, arms) for scope in scopes for batch in ladder], "closed loads")
-        parts = [_scope_object(store, loaded, scope, ladder, plans, engine, longest) for scope in scopes]
+        parts = [_scope_object(store, loaded, scope, ladder, plans, limits.max_num_seqs, longest) for scope in scopes]
         found = _own_traffic(loaded, parts[0]["schedule"]["ranges"], longest, limits, count, mapped, progress)
         given = advice(loaded, store, scopes, parts[0], found, limits, longest, count, mapped, progress)
     calibration = loaded.calibrations["calibration"]
@@ -93,6 +93,14 @@ def tune_scenario(
     }
 
 
+def _measured_depth(loaded: LoadedScenario, mix: Scope, plan: RunPlan) -> int | None:
+    """Draft positions that the acceptance of every slice was measured for; None where no model has an end."""
+    task = LoadTask(loaded.scenario, loaded.base_dir.resolve(), 1)
+    requests = closed_requests(task, Load(mix, 1, (), 0), loaded.problem)
+    models = [part.acceptance for part in plan.arms[1].slices]
+    return build_runs(requests, models, 1, loaded.scenario.run.seed, 0, task.base_dir).measured_depth
+
+
 def _ladder(batches: Sequence[int] | None, most: int) -> list[int]:
     """Concurrencies in order, each once. Raises InputError where one cannot be a batch."""
     if batches is None:
@@ -112,14 +120,14 @@ def _scope_object(
     scope: Scope,
     ladder: Sequence[int],
     plans: Mapping[str, ArmPlan],
-    engine: Mapping[str, Any],
+    most_requests: int,
     longest: int,
 ) -> dict[str, Any]:
     """One slice or the mix at every concurrency; its schedule is simulated at each as well."""
-    schedule = scope_schedule(store, scope, ladder, plans, longest, engine["max_num_seqs"])
+    schedule = scope_schedule(store, scope, ladder, plans, longest, most_requests)
     off = break_even_concurrency(store, scope, ladder, plans, longest)
     name = f"{SCHEDULE} {scope.name}"
-    own = arm_plans(loaded, {SCHEDULE: schedule_overrides(schedule["ranges"])}, {**engine, **ONE_REPLICA})
+    own = arm_plans(loaded, {SCHEDULE: schedule_overrides(schedule["ranges"])}, ONE_REPLICA)
     followed = replace(own[SCHEDULE], name=name)
     _, first_last, first_drafts = schedule["ranges"][0]
     alike = first_drafts == schedule["num_speculative_tokens"]  # else the lookahead slots differ

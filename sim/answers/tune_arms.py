@@ -10,7 +10,7 @@ from ..inputs.arm_overrides import LENGTHS
 from ..inputs.checks import scenario_findings
 from ..inputs.errors import InputError
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import PerPosition, Scenario
+from ..inputs.scenario import Scenario
 from ..inputs.source import Source
 from .plan import ArmPlan, plan_run
 
@@ -42,12 +42,9 @@ def check_tunable(loaded: LoadedScenario) -> None:
         raise InputError(problems)
 
 
-def longest_drafts(scenario: Scenario) -> int:
+def longest_drafts(own: int, measured_depth: int | None) -> int:
     """The longest draft to try: the scenario's own, or as far as its acceptance is measured, at most 8."""
-    models = [part.acceptance for part in scenario.workload.slices]
-    depths = [len(one.conditional or one.unconditional or ()) for one in models if isinstance(one, PerPosition)]
-    own = scenario.speculation.num_speculative_tokens if scenario.speculation else 0
-    return max(own, min([DEFAULT_MOST_DRAFTS, *depths]))
+    return max(1, own, min(DEFAULT_MOST_DRAFTS, measured_depth or DEFAULT_MOST_DRAFTS))
 
 
 def fixed_name(drafts: int) -> str:
