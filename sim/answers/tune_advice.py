@@ -16,7 +16,7 @@ from .closed_load import Scope
 from .load_store import LoadStore, Progress
 from .tune_arms import OFF, SCHEDULE, fixed_name
 from .tune_reasons import fixed_reasons, pools_reasons, schedule_losses, schedule_reasons
-from .tune_slices import POOLS, PoolChoice, chosen_pools, losing_slices, pool_list, pools_traffic, slice_rows
+from .tune_slices import JUDGED, POOLS, PoolChoice, chosen_pools, losing_slices, pool_list, pools_traffic, slice_rows
 from .tune_traffic import THROUGHPUT, Traffic
 from .worker_pool import Mapped
 
@@ -53,7 +53,7 @@ def advice(
     pools = None
     if losers and len(losers) < len(slices):
         choice = _choice(loaded, store, scopes, mix, own, losers, drafts, most_drafts, replicas)
-        pools = _pools(loaded, choice, drafts, replicas, replications, mapped, progress)
+        pools = _pools(loaded, choice, losers, drafts, replicas, replications, mapped, progress)
         recommendation["why"] += pools_reasons(pools, losers, drafts)
         if pools["recommended"]:
             recommendation |= {
@@ -158,32 +158,40 @@ def _nearest(users: float, ladder: Sequence[int]) -> int:
 def _pools(
     loaded: LoadedScenario,
     choice: Sequence[PoolChoice],
+    losers: Sequence[str],
     drafts: int,
     replicas: int,
     replications: int,
     mapped: Mapped,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Pools simulated beside the shared engine on as many replicas; recommended if no slice loses and all are served
-    no worse."""
+    """Pools simulated beside the shared engine on as many replicas.
+
+    Recommended if no slice loses, those that lost are faster than in the shared engine, and all together lose no 1 %.
+    """
     fixed = fixed_name(drafts)
     traffic = pools_traffic(loaded, choice, drafts, replicas, replications, mapped, progress)
     total = sum(pool.replicas for pool in choice)
     document = traffic.document()
     rows = slice_rows(document, [fixed, POOLS], total)
     still = losing_slices(rows, POOLS)
-    ratio = traffic.ratio(POOLS, fixed)
-    worse = ratio["verdict"] == "worse" and _behind(traffic, POOLS, fixed) >= LEAST_GAIN
+    mended = not still and POOLS in traffic.judged and _behind(traffic, POOLS, fixed) < LEAST_GAIN
     return {
         "pools": pool_list(choice),
         "replicas": total,
         "traffic_factor": total / replicas,
         "slices": rows,
         "losing_slices": still,
-        "ratio_to_shared": ratio,
-        "recommended": not still and not worse and POOLS in traffic.judged,
+        "ratio_to_shared": traffic.ratio(POOLS, fixed),
+        "recommended": mended and all(_faster(rows[name], fixed) for name in losers),
         "traffic": document,
     }
+
+
+def _faster(by_arm: Mapping[str, Any], fixed: str) -> bool:
+    """Whether a slice is faster in pools than in the shared engine: by TPOT, or by E2E latency where it has none."""
+    values = [(by_arm[POOLS][metric]["value"], by_arm[fixed][metric]["value"]) for metric in JUDGED]
+    return next((pooled < shared for pooled, shared in values if pooled is not None and shared is not None), False)
 
 
 def _flags(
