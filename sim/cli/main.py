@@ -23,6 +23,7 @@ from .one_line import one_line
 from .profile import profile
 from .run import run
 from .schema import schema
+from .tune import tune
 from .usage import usage_problem
 
 USER_ERROR, OUTSIDE_CALIBRATION, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 3, 130, 141, 143
@@ -53,6 +54,7 @@ def cli(context: click.Context) -> str | None:
 
 
 cli.add_command(run)
+cli.add_command(tune)
 cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)

@@ -35,6 +35,11 @@ def listed(names: Iterable[str]) -> str:
     return f"{text}, … ({len(every)} in all)" if len(every) > MOST_NAMES else text
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: `1 replica`, `2 replicas`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def closest(word: object, known: Iterable[str]) -> str | None:
     """The known name that the word most likely stands for, or None."""
     by_lower = {name.lower(): name for name in known}

@@ -39,10 +39,14 @@ class Requests:
 
     def first(self, count: int) -> Requests:
         """The first `count` of them."""
-        columns = ["arrival_ms", "prompt_tokens", "output_tokens", "slice_index", "prefix_hit_tokens"]
-        columns += [name for name in ("priority", "shared_prefix_tokens") if getattr(self, name) is not None]
-        cut = replace(self, **{name: getattr(self, name)[:count] for name in columns})
+        cut = self.taken(np.arange(min(count, len(self))))
         if self.hash_offsets is None or self.hash_ids is None:
             return cut
         offsets = self.hash_offsets[: count + 1]
         return replace(cut, hash_offsets=offsets, hash_ids=self.hash_ids[: offsets[-1]])
+
+    def taken(self, rows: NDArray[np.int64]) -> Requests:
+        """These requests in this order, some perhaps repeatedly; block hashes are left as they are."""
+        columns = ["arrival_ms", "prompt_tokens", "output_tokens", "slice_index", "prefix_hit_tokens"]
+        columns += [name for name in ("priority", "shared_prefix_tokens") if getattr(self, name) is not None]
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
