@@ -48,7 +48,9 @@ class Cell:
         return LoadedScenario(Scenario.model_validate(self.data), source, self.calibrations)
 
 
-def grid_cells(path: Path | None, sets: Sequence[str], axes: Sequence[Axis], report: Report | None = None) -> list[Cell]:
+def grid_cells(
+    path: Path | None, sets: Sequence[str], axes: Sequence[Axis], report: Report | None = None
+) -> list[Cell]:
     """Every cell, the last axis varying fastest. Raises InputError with the mistakes of all of them."""
     choices = list(product(*(axis.values for axis in axes)))
     known = _Known()

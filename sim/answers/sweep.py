@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def _simulated(cells: Sequence[Cell], pool: Workers, store: CaseStore | None) ->
     except BrokenProcessPool as error:
         raise SpecsimError(_lost("a worker process ended, perhaps for want of memory", "use fewer --jobs")) from error
     except Exception as error:
-        if type(error).__module__.partition(".")[0] != "distributed":
+        if not isinstance(error, CancelledError) and type(error).__module__.partition(".")[0] != "distributed":
             raise
         raise SpecsimError(_lost(f"the cluster failed ({type(error).__name__})", "look at its log")) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from .. import __version__
@@ -19,7 +20,7 @@ OPEN = ("poisson", "gamma", "trace")
 def sweep_document(
     axes: Sequence[Axis], cells: Sequence[Cell], results: Mapping[str, dict[str, Any]], metric: str | None
 ) -> dict[str, Any]:
-    """The cells in the order of the grid. results: by case. metric: whose gain is the speed-up; None: by the traffic."""
+    """The cells in the order of the grid. results: by case. metric: whose gain is the speed-up; None: the traffic's."""
     first = results[cells[0].case]
     chosen = metric or speedup_metric([cell.data for cell in cells])
     rows = [_row(axes, cell, results[cell.case], chosen) for cell in cells]
@@ -99,7 +100,7 @@ def _break_even(axes: Sequence[Axis], rows: Sequence[Mapping[str, Any]]) -> Iter
             for arm in line[0]["speedup"]:
                 points = sorted((row["values"][axis.path], row["speedup"].get(arm, {}).get("ratio")) for row in line)
                 known = [(value, ratio) for value, ratio in points if ratio is not None]
-                for (low, before), (high, after) in zip(known, known[1:], strict=False):
+                for (low, before), (high, after) in pairwise(known):
                     if (before - 1) * (after - 1) < 0:
                         between = [low, high]
                         yield {"arm": arm, "path": axis.path, "at": others, "between": between, "gains": _side(before)}

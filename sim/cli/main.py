@@ -22,6 +22,7 @@ from .explain import explain
 from .one_line import one_line
 from .run import run
 from .schema import schema
+from .sweep import sweep
 from .usage import usage_problem
 
 USER_ERROR, OUTSIDE_CALIBRATION, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 3, 130, 141, 143
@@ -52,6 +53,7 @@ def cli(context: click.Context) -> str | None:
 
 
 cli.add_command(run)
+cli.add_command(sweep)
 cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)

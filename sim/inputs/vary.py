@@ -1,4 +1,4 @@
-"""`--vary path=values`: the axes of a grid. Values are a comma list; `a:b` and `a:b:step` in it are inclusive ranges."""
+"""`--vary path=values`: the axes of a grid. Values are a comma list, `a:b` and `a:b:step` in it inclusive ranges."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def _item(value: Any, text: str) -> Any:
     first, last, step = Decimal(match[1]), Decimal(match[2]), Decimal(match[3] or 1)
     if step == 0 or (last - first) / step < 0:
         what = f"{shown(value)} is empty"
-        raise InputError([_problem(text, what, "a range goes from first to last in steps", "write it as 0:8 or 8:0:-2")])
+        raise InputError(
+            [_problem(text, what, "a range goes from first to last in steps", "write it as 0:8 or 8:0:-2")]
+        )
     return _Range(first, step, int((last - first) / step) + 1)
 
 
