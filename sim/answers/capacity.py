@@ -15,12 +15,11 @@ from .arm_capacity import ArmCapacity, arm_capacity, fewest_replicas
 from .breaking_point import breaking_point
 from .executors import workers
 from .load_axis import LoadAxis, load_axis
-from .loads import AtLoad, Simulator
+from .loads import STEADY_LATENCIES, Simulator
 from .plan import RunPlan, plan_run
 
 CAPACITY_SCHEMA = "specsim-capacity/1"
 TABLE = (0.25, 0.5, 0.75, 0.9, 1.0)  # loads of the table, as shares of the highest load of any arm
-SHORT_RUN = 10  # arrival windows shorter than so many latencies see no steady state
 MOST_EXTRAPOLATED = 0.05
 Progress = Callable[[int, int, str], None]
 
@@ -86,19 +85,10 @@ def _arm_document(one: ArmCapacity, axis: LoadAxis, simulator: Simulator) -> dic
         "request_throughput": None if at is None else at.result["request_throughput"],
         "output_throughput": None if at is None else at.result["output_throughput"],
         "cost": None if at is None else at.result["cost"],
-        "steady": None if at is None else not _is_short(at, axis),
+        "steady": None if at is None else at.steady,
         "replicas": fewest_replicas(one, axis, simulator),
         "loads": [look.document() for look in looks.values()],
     }
-
-
-def _is_short(at: AtLoad, axis: LoadAxis) -> bool:
-    """Whether the requests of open traffic come in so little time that none sees the engine in its steady state."""
-    result = at.result
-    if axis.whole or not result["request_throughput"] or result["mean_e2el_ms"] is None:
-        return False
-    window_ms = 1e3 * at.requests / float(result["request_throughput"])
-    return window_ms < SHORT_RUN * float(result["mean_e2el_ms"])
 
 
 def _document(
@@ -140,8 +130,8 @@ def _warnings(loaded: LoadedScenario, arms: dict[str, Any]) -> Iterator[str]:
     for name, arm in arms.items():
         if arm["steady"] is False:
             yield (
-                f"arm {name}: at its capacity all requests arrive within {SHORT_RUN} latencies, too few for a steady "
-                "state: ask for more requests"
+                f"arm {name}: at its capacity all requests arrive within {STEADY_LATENCIES} latencies, which shows no "
+                "steady state: take a longer trace or duration_s"
             )
         at = [look for look in arm["loads"] if look["load"] == arm["highest_load"]]
         for look in at:

@@ -26,14 +26,17 @@ class LoadAxis(NamedTuple):
     most: float
     whole: bool
 
-    def scenario_at(self, scenario: Scenario, load: float) -> Scenario:
-        """The scenario with that load, everything else as it is; closed loops get requests enough for their users."""
+    def scenario_at(self, scenario: Scenario, load: float, requests: int | None = None) -> Scenario:
+        """The scenario with that load, everything else as it is; closed loops get requests enough for their users.
+
+        requests: instead of the scenario's number.
+        """
         workload = scenario.workload
-        value: float | int = int(load) if self.whole else load
-        changes: dict[str, Any] = {
-            "arrivals": workload.arrivals.model_copy(update={self.path.rpartition(".")[2]: value})
-        }
-        if self.whole and workload.requests is not None:
+        key, value = self.path.rpartition(".")[2], int(load) if self.whole else load
+        changes: dict[str, Any] = {"arrivals": workload.arrivals.model_copy(update={key: value})}
+        if requests is not None:
+            changes["requests"] = requests
+        elif self.whole and workload.requests is not None:
             changes["requests"] = min(MAX_REQUESTS, max(workload.requests, REQUESTS_PER_USER * int(load)))
         return scenario.model_copy(update={"workload": workload.model_copy(update=changes)})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from ..analysis.slo import SloLimit, slo_values
 from ..analysis.statistics import mean_interval, sample_of
 from ..analysis.timeline import completed_requests, timeline
 from ..inputs.load import LoadedScenario
-from ..inputs.scenario import Scenario
+from ..inputs.scenario import TraceArrivals
 from .arm_results import merged_arm
 from .executors import Workers
 from .load_axis import LoadAxis
@@ -20,6 +21,9 @@ from .plan import ArmPlan, RunPlan
 from .replicate import ArmReplication, Task, run_replication
 
 LOOKS_PER_ARM = 30  # about
+STEADY_LATENCIES = 10  # traffic that lasts less shows an engine that is still filling up
+MOST_GROWTH = 20  # of the requests in one go
+MOST_REQUESTS = 200_000
 ROW_FIELDS = (
     *("request_throughput", "output_throughput"),
     *(f"{statistic}_{latency}_ms" for latency in ("ttft", "tpot", "e2el") for statistic in ("mean", "p95")),
@@ -39,13 +43,22 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AtLoad:
-    """An arm at a load. result: the arm's object, as in the result of a run."""
+    """An arm at a load. result: the arm's object, as in the result of a run.
+
+    requests: in each replication. latencies: mean latencies for which open traffic lasts; infinite for users.
+    """
 
     load: float
     requests: int
     result: dict[str, Any]
     overload: Overload
     judged: tuple[Judged, ...]
+    latencies: float
+
+    @property
+    def steady(self) -> bool:
+        """Whether the traffic lasts long enough for most requests to see the engine in its steady state."""
+        return self.latencies >= STEADY_LATENCIES
 
     @property
     def meets(self) -> bool:
@@ -75,7 +88,7 @@ class AtLoad:
     def document(self) -> dict[str, Any]:
         """The row of this load."""
         limits = {one.limit.metric: {"value": one.value, "low": one.low, "high": one.high} for one in self.judged}
-        row = {"load": self.load, "requests": self.requests, "meets": self.meets, "slo": limits}
+        row = {"load": self.load, "requests": self.requests, "meets": self.meets, "steady": self.steady, "slo": limits}
         return row | {"overload": self.overload._asdict()} | {name: self.result[name] for name in ROW_FIELDS}
 
 
@@ -112,12 +125,20 @@ class Simulator:
         return dict(sorted(found.items()))
 
     def _simulated(self, arm: ArmPlan, load: float) -> AtLoad:
-        scenario = self._axis.scenario_at(self._loaded.scenario, load)
-        task = Task(scenario, self._loaded.base_dir.resolve(), replace(self._plan, arms=(arm,)), 0)
-        numbers = range(scenario.run.replications)
-        futures = [self._pool.executor.submit(run_load, task, number, self._limits) for number in numbers]
-        found = [future.result() for future in futures]
-        return _judged(arm, self._plan.arms[0], load, scenario, found, self._limits)
+        """With more requests than the scenario has, where those come in too little time to see a steady state."""
+        requests = None
+        while True:
+            scenario = self._axis.scenario_at(self._loaded.scenario, load, requests)
+            task = Task(scenario, self._loaded.base_dir.resolve(), replace(self._plan, arms=(arm,)), 0)
+            numbers = range(scenario.run.replications)
+            futures = [self._pool.executor.submit(run_load, task, number, self._limits) for number in numbers]
+            found = [future.result() for future in futures]
+            at = _judged(arm, self._plan.arms[0], load, found, self._limits, open_arrivals=not self._axis.whole)
+            longer = math.ceil(1.2 * at.requests * STEADY_LATENCIES / max(at.latencies, 1e-9))
+            requests = min(longer, MOST_GROWTH * at.requests, MOST_REQUESTS)
+            fixed = scenario.workload.requests is None or isinstance(scenario.workload.arrivals, TraceArrivals)
+            if at.steady or not at.meets or fixed or requests <= at.requests:
+                return at
 
 
 def run_load(task: Task, replication: int, limits: tuple[SloLimit, ...]) -> tuple[ArmReplication, list[float | None]]:
@@ -135,9 +156,9 @@ def _judged(
     arm: ArmPlan,
     baseline: ArmPlan,
     load: float,
-    scenario: Scenario,
     found: list[tuple[ArmReplication, list[float | None]]],
     limits: tuple[SloLimit, ...],
+    open_arrivals: bool,
 ) -> AtLoad:
     replications = [one for one, _ in found]
     overload = judge_overload([one.overload for one in replications if one.overload])
@@ -150,4 +171,7 @@ def _judged(
         judged.append(Judged(limit, sample.estimate if values else None, low, high))
     result = merged_arm(arm, baseline, replications, overload)
     requests = round((result["completed"] + result["failed"]) / len(replications))
-    return AtLoad(load, requests, result, overload, tuple(judged))
+    latencies = math.inf
+    if open_arrivals and result["request_throughput"] and result["mean_e2el_ms"]:
+        latencies = 1e3 * requests / result["request_throughput"] / result["mean_e2el_ms"]
+    return AtLoad(load, requests, result, overload, tuple(judged), latencies)

@@ -18,6 +18,7 @@ import click
 from ..inputs.errors import InputError, OutsideCalibrationError, SpecsimError
 from .acceptance import acceptance
 from .calibrate import calibrate
+from .capacity import capacity
 from .explain import explain
 from .one_line import one_line
 from .run import run
@@ -54,6 +55,7 @@ def cli(context: click.Context) -> str | None:
 
 cli.add_command(run)
 cli.add_command(sweep)
+cli.add_command(capacity)
 cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)

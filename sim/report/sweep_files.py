@@ -5,12 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from ..inputs.errors import InputError, Problem
-from ..inputs.wording import one_line
+from .files import write_bytes
 from .json_text import json_text
 
 Row = dict[str, Any]
@@ -24,7 +23,7 @@ def write_sweep(document: dict[str, Any], directory: Path, parquet: bool) -> Non
         files["cells.parquet"] = _parquet(rows)
     files["sweep.json"] = json_text(document).encode()
     for name, content in files.items():
-        _replace(directory / name, content)
+        write_bytes(content, directory / name)
 
 
 def check_parquet() -> None:
@@ -96,16 +95,3 @@ def _column(values: list[Any]) -> list[Any]:
     if len(kinds) > 1:
         return [None if value is None else str(value) for value in values]
     return values
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError as error:
-        what = f"cannot be written ({error.strerror or error})"
-        rule, remedy = "--out must be a directory that can be written", "give another path or make room"
-        raise InputError([Problem(one_line(str(path)), 1, 1, "--out", what, rule, remedy)]) from error
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .capacity_rows import arm_rows, capacity_answer, load_rows
 from .number_text import number_text, percent_text
 from .sentence import answer_sentence
 from .slice_answer import slice_changes, slice_effect, slice_names
@@ -69,6 +70,22 @@ def print_sweep(document: dict[str, Any], console: Console) -> None:
     _print_table(console, RESULTS, "", columns, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         _print_text(console, f"{len(rows) - MOST_ROWS} more rows in the JSON result")
+    console.print()
+    for caveat in caveats(document):
+        _print_text(console, caveat)
+
+
+def print_capacity(document: dict[str, Any], console: Console) -> None:
+    """Print what each arm carries, and cost against latency over loads."""
+    _print_text(console, capacity_answer(document), style="bold")
+    names = list(document["arms"])
+    rows = arm_rows(document)
+    for start in range(0, len(names), ARMS_A_TABLE):
+        part = slice(start, start + ARMS_A_TABLE)
+        _print_table(console, RESULTS, "", names[part], [(label, cells[part]) for label, cells in rows])
+    columns, lines = load_rows(document)
+    if lines:
+        _print_table(console, f"Latency and cost at the same loads, {document['load']['unit']}", "load", columns, lines)
     console.print()
     for caveat in caveats(document):
         _print_text(console, caveat)
