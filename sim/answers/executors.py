@@ -86,10 +86,12 @@ def _end_with_parent() -> None:
 def _cluster(address: str) -> Iterator[Workers]:
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError:
         rule, remedy = "--dask needs the package distributed", "install the extra: specsim-llm[cluster]"
         raise InputError([_problem("no Dask is installed", rule, remedy)]) from None
     try:
+        get_address_host_port(address)  # a client of an address that cannot be one complains in its own way
         client = Client(address, timeout=ANSWER_WITHIN_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -32,8 +32,9 @@ class LoadAxis(NamedTuple):
         requests: instead of the scenario's number.
         """
         workload = scenario.workload
-        key, value = self.path.rpartition(".")[2], int(load) if self.whole else load
-        changes: dict[str, Any] = {"arrivals": workload.arrivals.model_copy(update={key: value})}
+        value: float | int = int(load) if self.whole else load
+        arrivals = workload.arrivals.model_copy(update={self.path.rpartition(".")[2]: value})
+        changes: dict[str, Any] = {"arrivals": arrivals}
         if requests is not None:
             changes["requests"] = requests
         elif self.whole and workload.requests is not None:
@@ -53,8 +54,8 @@ def load_axis(loaded: LoadedScenario, most_running: int) -> LoadAxis:
         remedy = "take poisson, gamma, closed or trace arrivals"
         raise InputError([loaded.problem("workload.arrivals.kind", what, rule, remedy)])
     if isinstance(arrivals, Closed):
-        most = max(arrivals.concurrency, min(USERS_PER_SLOT * most_running, MOST_USERS))
-        return LoadAxis("workload.arrivals.concurrency", "users", arrivals.concurrency, most, True)
+        users = max(arrivals.concurrency, min(USERS_PER_SLOT * most_running, MOST_USERS))
+        return LoadAxis("workload.arrivals.concurrency", "users", arrivals.concurrency, users, True)
     if workload.requests is not None and workload.requests < MIN_ARRIVALS:
         what, rule = f"{workload.requests} requests", "too few to see whether a queue grows"
         problem = loaded.problem("workload.requests", what, rule, f"give {MIN_ARRIVALS} or more, better thousands")

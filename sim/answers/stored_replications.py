@@ -53,7 +53,7 @@ def _stored(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) or hasattr(value, "_fields"):
-        names = value._fields if isinstance(value, tuple) else [field.name for field in fields(value)]
+        names = getattr(value, "_fields", None) or [field.name for field in fields(value)]
         return {"kind": type(value).__name__, "fields": {name: _stored(getattr(value, name)) for name in names}}
     if isinstance(value, dict):
         return {"mapping": {key: _stored(item) for key, item in value.items()}}

@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 class _Range(NamedTuple):
     first: Decimal
     step: Decimal
-    count: int
+    length: int
 
 
 def parse_axes(texts: Sequence[str]) -> list[Axis]:
@@ -104,7 +104,7 @@ def _refuse_overlap(path: str, others: dict[str, Any], text: str) -> None:
 
 
 def _count(items: list[Any]) -> int:
-    return sum(item.count if isinstance(item, _Range) else 1 for item in items)
+    return sum(item.length if isinstance(item, _Range) else 1 for item in items)
 
 
 def _values(items: list[Any]) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ def _values(items: list[Any]) -> tuple[Any, ...]:
 
 def _counted(numbers: _Range) -> list[int | float]:
     """Decimal, so that 0.1:0.3:0.1 holds the numbers that one would write."""
-    every = [numbers.first + index * numbers.step for index in range(numbers.count)]
+    every = [numbers.first + index * numbers.step for index in range(numbers.length)]
     whole = all(one == one.to_integral_value() for one in every)
     return [int(one) if whole else float(one) for one in every]
 
