@@ -232,6 +232,8 @@ def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str
     return {
         "mean_running": float((steps.running * within_ms).sum()) / duration_ms if duration_ms else None,
         "max_running": _max_running(records),
-        "kv_utilisation": float((steps.blocks_used * within_ms).sum()) / block_capacity_ms if block_capacity_ms else None,
+        "kv_utilisation": float((steps.blocks_used * within_ms).sum()) / block_capacity_ms
+        if block_capacity_ms
+        else None,
         "extrapolated_share": float(steps.extrapolated_ms.sum()) / total_ms if total_ms else None,
     }
