@@ -1,4 +1,4 @@
-"""Capacity: against exact queueing theory, against a grid of runs, and what is told where nothing or everything meets."""
+"""Capacity: against exact queueing theory and a grid of runs, and what is told where nothing or everything meets."""
 
 from __future__ import annotations
 
