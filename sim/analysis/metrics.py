@@ -220,15 +220,20 @@ def _graph_mode_share(line: Timeline) -> dict[str, Scalar] | None:
 
 
 def _occupancy(records: Records, line: Timeline, duration_ms: float) -> dict[str, Value]:
-    """Time averages over the whole duration, idle time as 0: requests running, KV blocks in use; and their like."""
+    """Time averages over the whole duration, idle time as 0: requests running, KV blocks in use; and their like.
+
+    Sums and not `@`: the last bits of a product of vectors of floats depend on the threads that BLAS has.
+    """
     steps, step_ms = line.steps, line.steps.duration_ms
     # drafting after the last delivery lies beyond the duration
     within_ms = np.clip(duration_ms - steps.start_ms, 0.0, step_ms)
     block_capacity_ms = (records.usable_blocks or 0) * duration_ms
     total_ms = float(step_ms.sum())
     return {
-        "mean_running": float(steps.running @ within_ms) / duration_ms if duration_ms else None,
+        "mean_running": float((steps.running * within_ms).sum()) / duration_ms if duration_ms else None,
         "max_running": _max_running(records),
-        "kv_utilisation": float(steps.blocks_used @ within_ms) / block_capacity_ms if block_capacity_ms else None,
+        "kv_utilisation": float((steps.blocks_used * within_ms).sum()) / block_capacity_ms
+        if block_capacity_ms
+        else None,
         "extrapolated_share": float(steps.extrapolated_ms.sum()) / total_ms if total_ms else None,
     }

@@ -127,7 +127,7 @@ def _pool_evidence(records: Records, replicas: range) -> PoolEvidence | None:
         left_waiting=left_waiting,
         arrivals=len(arrivals),
         output_tokens=float(lengths.sum()),
-        squared_output_tokens=float(lengths @ lengths),
+        squared_output_tokens=float((lengths * lengths).sum()),
         window_ms=float(np.ptp(arrivals)),
         replicas=len(replicas),
     )

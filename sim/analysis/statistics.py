@@ -82,8 +82,8 @@ def weighted_percentiles(values: Floats, weights: Ints, percents: Sequence[float
 def lag1_correlation(series: Floats) -> float:
     """Correlation of neighbours in a series; 0 of a constant one."""
     deviations = series - series.mean()
-    squares = float(deviations @ deviations)
-    return float(deviations[1:] @ deviations[:-1]) / squares if squares else 0.0
+    squares = float((deviations * deviations).sum())
+    return float((deviations[1:] * deviations[:-1]).sum()) / squares if squares else 0.0
 
 
 def mser5_limit(observations: int) -> int:

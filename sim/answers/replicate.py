@@ -44,7 +44,7 @@ class ArmReplication:
     """What one arm gave in one replication.
 
     slices: one entry per slice of the workload, none where there is only one. series: only where intervals come from
-    batches. steady: False where the warm-up rule cut all that it may.
+    batches. first_kept: requests cut as warm-up. steady: False where the warm-up rule cut all that it may.
     decode_steps, decode_rows, context_tokens: steps with rounds, and sums over them, for the mean decode batch.
     measured_depth: see `AcceptanceRuns`. missed_graphs: None where the calibration knows no graphs. overload: None for
     traffic that cannot be overloaded. draft_lengths: None where the draft length is fixed. requests and records: only
@@ -54,6 +54,7 @@ class ArmReplication:
     metrics: ReplicationMetrics
     slices: list[ReplicationMetrics]
     series: BatchSeries | None
+    first_kept: int
     steady: bool
     overload: OverloadEvidence | None
     decode_steps: int
@@ -67,13 +68,21 @@ class ArmReplication:
     records: Records | None = None
 
 
-def run_replication(task: Task, replication: int, problem_at: ProblemAt = without_position) -> list[ArmReplication]:
-    """All arms on the same requests. The warm-up is the baseline's, so that every arm is judged on the same ones."""
+def run_replication(
+    task: Task, replication: int, problem_at: ProblemAt = without_position, baseline: ArmReplication | None = None
+) -> list[ArmReplication]:
+    """All arms on the same requests. The warm-up is the baseline's, so that every arm is judged on the same ones.
+
+    baseline: what the first arm gave, where it is known already.
+    """
     shared = tuple(task.scenario.workload.slices)
     common = _requests(task, shared, replication, problem_at, first_length(task.scenario.workload))
     first_kept, steady = 0, True
     results = []
-    for index, arm in enumerate(task.plan.arms):
+    if baseline is not None:
+        first_kept, steady = baseline.first_kept, baseline.steady
+        results.append(baseline)
+    for index, arm in enumerate(task.plan.arms[len(results) :], start=len(results)):
         slices = shared if _same_lengths(arm.slices, shared) else arm.slices
         listed = common if slices is shared else _requests(task, slices, replication, problem_at, len(common))
         while True:
@@ -164,6 +173,7 @@ def _measured(
         metrics=metrics,
         slices=slices,
         series=_series(records, requests, first_kept) if task.scenario.run.intervals == "batch_means" else None,
+        first_kept=first_kept,
         steady=steady,
         overload=overload_evidence(records, [pool.settings.replicas for pool in arm.pools]) if open_traffic else None,
         decode_steps=decode_steps,

@@ -67,7 +67,7 @@ def run_scenario(
     plan = plan_run(loaded)
     task = Task(loaded.scenario, loaded.base_dir.resolve(), plan, keep_tables)
     by_arm, missing = _replicate(task, loaded, jobs, progress)
-    document = _document(loaded, plan, by_arm, missing)
+    document = result_document(loaded, plan, by_arm, missing)
     if strict:
         _refuse_extrapolation(document)
     tables = [
@@ -131,9 +131,10 @@ def leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _document(
+def result_document(
     loaded: LoadedScenario, plan: RunPlan, by_arm: dict[str, list[ArmReplication]], missing: list[Shortfall]
 ) -> dict[str, Any]:
+    """The result of all arms' replications as one JSON object. missing: what is less precise than asked for."""
     overloads = {name: judge_overload([one.overload for one in arm if one.overload]) for name, arm in by_arm.items()}
     arms = {arm.name: merged_arm(arm, plan.arms[0], by_arm[arm.name], overloads[arm.name]) for arm in plan.arms}
     baseline = plan.arms[0].name

@@ -18,11 +18,13 @@ import click
 from ..inputs.errors import InputError, OutsideCalibrationError, SpecsimError
 from .acceptance import acceptance
 from .calibrate import calibrate
+from .capacity import capacity
 from .explain import explain
 from .one_line import one_line
 from .profile import profile
 from .run import run
 from .schema import schema
+from .sweep import sweep
 from .tune import tune
 from .usage import usage_problem
 
@@ -55,6 +57,8 @@ def cli(context: click.Context) -> str | None:
 
 cli.add_command(run)
 cli.add_command(tune)
+cli.add_command(sweep)
+cli.add_command(capacity)
 cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)

@@ -71,6 +71,23 @@ def make_directory(directory: Path) -> None:
         raise InputError([_unwritable(directory, error)]) from error
 
 
+def write_document(document: dict[str, Any], path: Path) -> None:
+    """A result document as one file, which appears whole or not at all. Raises InputError if it cannot be written."""
+    write_bytes(json_text(document).encode(), path)
+
+
+def write_bytes(content: bytes, path: Path) -> None:
+    """The same for any content."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise InputError([_unwritable(path, error)]) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def _unwritable(directory: Path, error: OSError | ValueError) -> Problem:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     what = "is a file" if os.path.isfile(directory) else f"cannot be written ({reason})"

@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .capacity_rows import arm_rows, capacity_answer, load_rows
 from .number_text import number_text, percent_text
 from .sentence import answer_sentence
 from .slice_answer import slice_changes, slice_effect, slice_names
+from .sweep_rows import MOST_MAPS, MOST_ROWS, HeatMap, break_even_lines, cell_rows, heat_maps, sweep_answer
 from .table_rows import Row, marginal_rows, metric_rows, ratio_cells, slice_rows, time_share_rows
 
 ARMS_A_TABLE = 4  # as many columns of numbers as stay readable at 80 characters
@@ -45,6 +47,60 @@ def print_answer(document: dict[str, Any], console: Console) -> None:
     console.print()
     for caveat in caveats(document):
         _print_text(console, caveat)
+
+
+SHADES = {-3: "white on #b35806", -2: "black on #f1a340", -1: "black on #fee0b6", 0: ""}
+SHADES |= {1: "black on #d1e5f0", 2: "black on #67a9cf", 3: "white on #2166ac"}  # told apart by colour-blind readers
+
+
+def print_sweep(document: dict[str, Any], console: Console) -> None:
+    """Print the cells of a sweep: heat maps where two axes vary, then a row a cell."""
+    _print_text(console, sweep_answer(document), style="bold")
+    maps = list(heat_maps(document))
+    for one in maps[:MOST_MAPS]:
+        _print_heat_map(console, one)
+    if maps:
+        _print_text(console, "(x): slower than the baseline, ~x: no difference shown")
+    if len(maps) > MOST_MAPS:
+        _print_text(console, f"{len(maps) - MOST_MAPS} more such tables can be made from the JSON result")
+    console.print()
+    for line in break_even_lines(document):
+        _print_text(console, line)
+    columns, rows = cell_rows(document)
+    _print_table(console, RESULTS, "", columns, rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        _print_text(console, f"{len(rows) - MOST_ROWS} more rows in the JSON result")
+    console.print()
+    for caveat in caveats(document):
+        _print_text(console, caveat)
+
+
+def print_capacity(document: dict[str, Any], console: Console) -> None:
+    """Print what each arm carries, and cost against latency over loads."""
+    _print_text(console, capacity_answer(document), style="bold")
+    names = list(document["arms"])
+    rows = arm_rows(document)
+    for start in range(0, len(names), ARMS_A_TABLE):
+        part = slice(start, start + ARMS_A_TABLE)
+        _print_table(console, RESULTS, "", names[part], [(label, cells[part]) for label, cells in rows])
+    columns, lines = load_rows(document)
+    if lines:
+        _print_table(console, f"Latency and cost at the same loads, {document['load']['unit']}", "load", columns, lines)
+    console.print()
+    for caveat in caveats(document):
+        _print_text(console, caveat)
+
+
+def _print_heat_map(console: Console, one: HeatMap) -> None:
+    console.print()
+    _print_text(console, one.title, style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column(Text(one.corner), overflow="fold")
+    for column in one.columns:
+        table.add_column(Text(column), justify="right", overflow="fold")
+    for label, cells in one.rows:
+        table.add_row(Text(label), *(Text(cell.text, style=SHADES[cell.level]) for cell in cells))
+    console.print(table)
 
 
 def caveats(document: dict[str, Any]) -> list[str]:
