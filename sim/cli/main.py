@@ -20,6 +20,7 @@ from .acceptance import acceptance
 from .calibrate import calibrate
 from .explain import explain
 from .one_line import one_line
+from .report import report
 from .run import run
 from .schema import schema
 from .usage import usage_problem
@@ -55,6 +56,7 @@ cli.add_command(run)
 cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)
+cli.add_command(report)
 cli.add_command(schema)
 
 
