@@ -22,6 +22,7 @@ MOST_SLICES = 8  # tables of slices, those with most requests; result.json has a
 RESULTS = "Results"
 RATIO = "ratio [95 %]"
 
+
 def print_answer(document: dict[str, Any], console: Console) -> None:
     """Print a result document."""
     arms = document["arms"]

@@ -2,45 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from .cases import Cases, has_scope
 from .figure import Figure, Json, View, axis, category_axis, choices, error_bars, view_key
-from .result_arms import Arm, colour, interval_of, part_of, scopes, value_of
+from .result_arms import colour, interval_of, part_of, value_of
 
 COSTS = (
     ("usd_per_successful_task", "per successful task"),
     ("usd_per_request", "per request"),
     ("usd_per_million_output_tokens", "per million output tokens"),
 )
-NOTE = "At this load, idle time included, with 95 % intervals. Costs follow the price per GPU-hour at the top of the page."
+NOTE = (
+    "At this load, idle time included, with 95 % intervals. Costs follow the price per GPU-hour at the top of the page."
+)
 
 
-def costs_known(document: dict[str, Any]) -> list[tuple[str, str]]:
+def costs_known(cases: Cases) -> list[tuple[str, str]]:
     """The costs that any arm has."""
-    return [cost for cost in COSTS if any(value_of(arm, cost[0]) is not None for arm in document["arms"].values())]
+    arms = [arm for _, document in cases for arm in document["arms"].values()]
+    return [cost for cost in COSTS if any(value_of(arm, cost[0]) is not None for arm in arms)]
 
 
-def cost_figure(document: dict[str, Any]) -> Figure | None:
-    """Bars by arm; controls `slice` and `cost`. None without a price."""
-    known = costs_known(document)
+def cost_figure(cases: Cases) -> Figure | None:
+    """Bars by arm; its controls are those of the cases, `slice` and `cost`. None without a price."""
+    known, every, arms = costs_known(cases), cases.scopes(), cases.arms()
     if not known:
         return None
-    arms: dict[str, Arm] = document["arms"]
-    every = scopes(document)
     views = {}
-    for choice in choices(len(every), len(known)):
-        metric, label = known[choice[1]]
-        parts = [part_of(arm, every[choice[0]]) for arm in arms.values()]
-        values = [value_of(part, metric) for part in parts]
-        if any(value is not None for value in values):
-            bars = error_bars(values, [interval_of(part, metric) for part in parts])
-            trace: Json = {"x": list(range(len(arms))), "y": values, "error_y": bars}
-            views[view_key(choice)] = View([trace], {"yaxis": axis(f"$ {label}", rangemode="tozero")})
+    for case, document in cases:
+        for choice in choices(len(every), len(known)):
+            (metric, label), scope = known[choice[1]], every[choice[0]]
+            if has_scope(document, scope):
+                parts = [part_of(document["arms"][name], scope) if name in document["arms"] else {} for name in arms]
+                values = [value_of(part, metric) for part in parts]
+                bars = error_bars(values, [interval_of(part, metric) for part in parts])
+                trace: Json = {"x": list(range(len(arms))), "y": values, "error_y": bars}
+                layout = {"yaxis": axis(f"$ {label}", rangemode="tozero")}
+                views[view_key((*case, *choice))] = View([trace], layout, usd_axis="y")
     style = {
         "type": "bar",
         "width": 0.5,
         "marker": {"color": [colour(place) for place in range(len(arms))]},
         "hovertemplate": "$%{y:.3~g}<extra></extra>",
     }
-    layout = {"height": 340, "xaxis": category_axis(list(arms), range=[-0.7, len(arms) - 0.3]), "yaxis": {}}
-    return Figure("cost", "Cost by arm with its interval", [style], layout, views, ("slice", "cost"), NOTE, usd_axis="y")
+    frame = {"height": 340, "xaxis": category_axis(arms, range=[-0.7, len(arms) - 0.3]), "yaxis": {}}
+    keys = (*cases.keys, "slice", "cost")
+    return Figure("cost", "Cost by arm with its interval", [style], frame, views, keys, NOTE)

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
+from .cases import Cases
 from .figure import Figure, Json, View, axis, view_key
 from .result_arms import Arm, colour
 
-MARGINAL_NOTE = "Above: milliseconds that each draft token adds to a round and saves. Below: how often it is committed or accepted."
+MARGINAL_NOTE = (
+    "Above: milliseconds that each draft token adds to a round and saves. Below: how often it is committed or accepted."
+)
 LENGTH_NOTE = "Share of the steps' time by the draft length that the schedule or policy chose."
 
 
-def drafting_arms(document: dict[str, Any]) -> list[str]:
-    """Arms whose draft tokens have a value."""
-    return [name for name, arm in document["arms"].items() if arm["marginal"]]
+def drafting_arms(cases: Cases) -> list[str]:
+    """Arms whose draft tokens have a value in any case."""
+    drafting = {name for _, document in cases for name, arm in document["arms"].items() if arm["marginal"]}
+    return [name for name in cases.arms() if name in drafting]
 
 
-def marginal_figure(arms: dict[str, Arm]) -> Figure | None:
-    """One view an arm; the control is `drafting-arm`. None without such arms."""
-    if not arms:
+def marginal_figure(cases: Cases) -> Figure | None:
+    """Its controls are those of the cases and `drafting-arm`. None where no arm drafts."""
+    views = {
+        view_key((*choice, index)): View(_traces(document["arms"][name]))
+        for choice, document in cases
+        for index, name in enumerate(drafting_arms(cases))
+        if document["arms"].get(name, {}).get("marginal")
+    }
+    if not views:
         return None
-    views = {view_key((index,)): View(_traces(arm)) for index, arm in enumerate(arms.values())}
     bars = [_bar("adds", "@costs", "/"), _bar("saves", "@pays", "")]
     lines = [
         _line("P(committed)", "@c0", "circle", "solid"),
@@ -35,7 +44,7 @@ def marginal_figure(arms: dict[str, Arm]) -> Figure | None:
         "yaxis2": axis("probability", domain=[0, 0.38], range=[0, 1.03]),
     }
     summary = "Value of each draft token: what it adds and saves, and how often it is committed"
-    return Figure("marginal", summary, [*bars, *lines], layout, views, ("drafting-arm",), MARGINAL_NOTE)
+    return Figure("marginal", summary, [*bars, *lines], layout, views, (*cases.keys, "drafting-arm"), MARGINAL_NOTE)
 
 
 def conditional(rates: list[float]) -> list[float | None]:
@@ -61,7 +70,12 @@ def _traces(arm: Arm) -> list[Json | None]:
 def _bar(name: str, colour_name: str, hatch: str) -> Json:
     pattern = {"shape": hatch, "fgcolor": "@paper", "fgopacity": 0.6, "fillmode": "overlay"}
     marker = {"color": colour_name, "pattern": pattern}
-    return {"type": "bar", "name": name, "marker": marker, "hovertemplate": "%{y:.3~g} ms<extra>%{fullData.name}</extra>"}
+    return {
+        "type": "bar",
+        "name": name,
+        "marker": marker,
+        "hovertemplate": "%{y:.3~g} ms<extra>%{fullData.name}</extra>",
+    }
 
 
 def _line(name: str, colour_name: str, symbol: str, dash: str) -> Json:
@@ -95,7 +109,8 @@ def length_figure(document: dict[str, Any]) -> Figure | None:
         for place, (name, _) in arms.items()
     ]
     traces = [
-        {"x": [row["drafts"] for row in rows], "y": [100 * row["time_share"] for row in rows]} for _, rows in arms.values()
+        {"x": [row["drafts"] for row in rows], "y": [100 * row["time_share"] for row in rows]}
+        for _, rows in arms.values()
     ]
     layout = {
         "height": 320,
@@ -104,4 +119,12 @@ def length_figure(document: dict[str, Any]) -> Figure | None:
         "yaxis": axis("% of the steps' time", rangemode="tozero"),
         "showlegend": True,
     }
-    return Figure("lengths", "Draft lengths that were chosen, by share of time", style, layout, {"": View(traces)}, (), LENGTH_NOTE)
+    return Figure(
+        "lengths",
+        "Draft lengths that were chosen, by share of time",
+        style,
+        layout,
+        {"": View(traces)},
+        (),
+        LENGTH_NOTE,
+    )

@@ -34,10 +34,14 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a choice shows: one entry for each trace of the figure, None where it has none, and its own layout."""
+    """What a choice shows: one entry for each trace of the figure, None where it has none, and its own layout.
+
+    usd_axis: `x` or `y` where that axis follows the price.
+    """
 
     traces: Sequence[Json | None]
     layout: Json = field(default_factory=dict)
+    usd_axis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Figure:
     """One figure. keys: names of the controls that choose among its views; views: by their indices, `0|2`.
 
     summary: what it shows, for those who cannot see it. traces, layout: what all views share; a colour is `@name`, a
-    variable of the style sheet. usd_axis: `x` or `y` where that axis follows the price.
+    variable of the style sheet.
     """
 
     name: str
@@ -55,7 +59,6 @@ class Figure:
     views: Mapping[str, View]
     keys: Sequence[str] = ()
     note: str = ""
-    usd_axis: str | None = None
     value_label: str = ""
 
     def data(self) -> Json:
@@ -66,9 +69,9 @@ class Figure:
             "traces": list(self.traces),
             "layout": self.layout,
             "views": {
-                key: {"traces": list(view.traces), "layout": view.layout} for key, view in self.views.items()
+                key: {"traces": list(view.traces), "layout": view.layout, "usd_axis": view.usd_axis}
+                for key, view in self.views.items()
             },
-            "usd_axis": self.usd_axis,
             "value_label": self.value_label,
         }
 
@@ -124,7 +127,8 @@ def error_bars(values: Sequence[float | None], intervals: Sequence[Sequence[floa
 
 def category_axis(labels: Sequence[str], **options: Any) -> Json:
     """An axis with a text at 0, 1, 2, ..: names of users may be alike, be numbers, or hold markup."""
-    return {"tickvals": list(range(len(labels))), "ticktext": [shortened(label) for label in labels], **options}
+    ticks = {"tickvals": list(range(len(labels))), "ticktext": [shortened(label) for label in labels]}
+    return {**ticks, "zeroline": False, **options}
 
 
 def shortened(label: str, length: int = 26) -> str:

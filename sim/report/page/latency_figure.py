@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
+from .cases import Cases, has_scope
 from .figure import Figure, Json, View, axis, choices, error_bars, view_key
 from .request_tables import ALL, PERCENTS, Quantiles
-from .result_arms import LINES, SYMBOLS, Arm, colour, interval_of, part_of, scopes
+from .result_arms import LINES, SYMBOLS, Arm, colour, interval_of, part_of
 
 LATENCIES = (
     ("ttft", "TTFT"),
@@ -24,23 +24,29 @@ CURVES = " Curves: all completed requests of all replications, warm-up included 
 ADVICE = " `specsim run --out DIR` writes the tables that whole curves are drawn from."
 
 
-def latency_figure(document: dict[str, Any], quantiles: Mapping[str, Quantiles]) -> Figure:
-    """Share of requests within a latency. quantiles: by arm, where its table was there. Controls: `slice`, `latency`."""
-    arms: dict[str, Arm] = document["arms"]
+def latency_figure(cases: Cases, quantiles: Mapping[str, Quantiles]) -> Figure:
+    """Share of requests within a latency. quantiles: by arm, of a single case where its table was there.
+
+    Its controls are those of the cases, `slice` and `latency`.
+    """
+    arms = cases.arms()
     style = [_curve(name, place) for place, name in enumerate(arms)]
     style += [_points(name, place) for place, name in enumerate(arms)]
     style.append(_limit())
-    slo = document["scenario"].get("slo") or {}
-    every = scopes(document)
+    every = cases.scopes()
     views = {}
-    for choice in choices(len(every), len(LATENCIES)):
-        scope, (metric, label) = every[choice[0]], LATENCIES[choice[1]]
-        curves = [_curve_values(quantiles.get(name, {}).get(scope or ALL, {}).get(metric)) for name in arms]
-        points = [_point_values(part_of(arm, scope), metric) for arm in arms.values()]
-        limit = slo.get(SLO_KEYS.get(metric, ""))
-        if any(points):
-            traces = [*curves, *points, None if limit is None else {"x": [limit, limit], "y": [0, 100]}]
-            views[view_key(choice)] = View(traces, {"xaxis": axis(f"{label}, ms", type=_scale(points, curves))})
+    for case, document in cases:
+        slo = document["scenario"].get("slo") or {}
+        for choice in choices(len(every), len(LATENCIES)):
+            scope, (metric, label) = every[choice[0]], LATENCIES[choice[1]]
+            if not has_scope(document, scope):
+                continue
+            curves = [_curve_values(quantiles.get(name, {}).get(scope or ALL, {}).get(metric)) for name in arms]
+            points = [_point_values(document["arms"].get(name), scope, metric) for name in arms]
+            limit = slo.get(SLO_KEYS.get(metric, ""))
+            if any(points):
+                traces = [*curves, *points, None if limit is None else {"x": [limit, limit], "y": [0, 100]}]
+                views[view_key((*case, *choice))] = View(traces, {"xaxis": _axis(label, points, curves)})
     layout = {
         "height": 420,
         "xaxis": {},
@@ -48,7 +54,7 @@ def latency_figure(document: dict[str, Any], quantiles: Mapping[str, Quantiles])
     }
     note = POINTS + (CURVES if quantiles else ADVICE)
     summary = "Share of requests within a latency, by arm"
-    return Figure("latency", summary, style, layout, views, ("slice", "latency"), note)
+    return Figure("latency", summary, style, layout, views, (*cases.keys, "slice", "latency"), note)
 
 
 def _curve(name: str, place: int) -> Json:
@@ -81,8 +87,11 @@ def _curve_values(values: list[float] | None) -> Json | None:
     return None if values is None else {"x": [float(f"{ms:.5g}") for ms in values], "y": list(PERCENTS)}
 
 
-def _point_values(part: Arm, metric: str) -> Json | None:
-    known = [(f"{name}_{metric}_ms", percent) for name, percent in QUANTILES if part.get(f"{name}_{metric}_ms") is not None]
+def _point_values(arm: Arm | None, scope: str | None, metric: str) -> Json | None:
+    part = {} if arm is None else part_of(arm, scope)
+    known = [
+        (f"{name}_{metric}_ms", percent) for name, percent in QUANTILES if part.get(f"{name}_{metric}_ms") is not None
+    ]
     if not known:
         return None
     values = [part[field] for field, _ in known]
@@ -90,6 +99,7 @@ def _point_values(part: Arm, metric: str) -> Json | None:
     return {"x": values, "y": [percent for _, percent in known], "error_x": bars}
 
 
-def _scale(points: list[Json | None], curves: list[Json | None]) -> str:
+def _axis(label: str, points: list[Json | None], curves: list[Json | None]) -> Json:
     values = [value for trace in (*points, *curves) if trace for value in trace["x"]]
-    return "log" if min(values) > 0 else "linear"
+    scale = {"type": "log", "dtick": "D2"} if min(values) > 0 else {"type": "linear"}
+    return axis(f"{label}, ms", **scale)

@@ -29,7 +29,12 @@ def read_result(path: Path, schemas: tuple[str, ...]) -> dict[str, Any]:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in schemas:
         what = "has no schema" if schema is None else f"has the schema {shown(schema)}"
-        refuse(path, what, f"pages are made of {', '.join(schemas)}", "name the JSON result of run, sweep, tune or capacity")
+        refuse(
+            path,
+            what,
+            f"pages are made of {', '.join(schemas)}",
+            "name the JSON result of run, sweep, tune or capacity",
+        )
     return dict(document)
 
 

@@ -41,7 +41,11 @@ def metric_table(document: dict[str, Any], scope: str | None, label: str) -> Htm
     """One row a metric, a column an arm and, for each compared arm, its ratio."""
     arms = {name: part_of(arm, scope) for name, arm in document["arms"].items()}
     compared = {name: compared_part(own, scope) for name, own in document["comparison"].items()}
-    header: list[Content] = ["", *arms, *(f"{name} / baseline [95 %]" for name in compared)]
+    header: list[Content] = [
+        "",
+        *arms,
+        *("ratio [95 %]" if len(compared) == 1 else f"{name}, ratio [95 %]" for name in compared),
+    ]
     metrics = METRICS if scope is None else SLICE_METRICS
     rows = [row for metric in metrics if (row := _metric_row(metric, arms, compared)) is not None]
     return table(header, [*rows, *_overload_rows(arms)], label)

@@ -10,7 +10,9 @@ from .result_arms import LINES, colour
 from .step_tables import LEVELS, PARTS, Series
 
 TITLES = {"waiting": "waiting", "running": "running", "blocks_used": "KV blocks", "drafts": "draft length"}
-NOTE = f"First replication; each point is the mean over one of {PARTS} parts of the time. Nothing is shown between steps."
+NOTE = (
+    f"First replication; each point is the mean over one of {PARTS} parts of the time. Nothing is shown between steps."
+)
 MOST_REPLICAS = 16
 
 
@@ -31,7 +33,9 @@ def time_figure(document: dict[str, Any], series: Mapping[str, Sequence[Series]]
                 here = own[replica] if replica < len(own) else None
                 traces.append(None if here is None else {"x": _short(here.at_s), "y": _short(here.levels[level])})
         views[view_key((replica,))] = View(traces)
-    return Figure("time", "Queue, batch and KV blocks over time, by arm", style, _layout(levels), views, ("replica",), NOTE)
+    return Figure(
+        "time", "Queue, batch and KV blocks over time, by arm", style, _layout(levels), views, ("replica",), NOTE
+    )
 
 
 def replicas_shown(series: Mapping[str, Sequence[Series]]) -> int:

@@ -13,9 +13,10 @@ from .page import Page, page_html
 from .plotly_script import plotly_script
 from .result_file import read_result, refuse, result_path
 from .run_page import run_page
+from .sweep_page import sweep_page
 
 PAGE_NAME = "report.html"
-MAKERS: dict[str, Callable[[dict[str, Any], Path], Page]] = {RESULT_SCHEMA: run_page}
+MAKERS: dict[str, Callable[[dict[str, Any], Path], Page]] = {RESULT_SCHEMA: run_page, "specsim-sweep/1": sweep_page}
 
 
 def write_page(result: Path, out: Path | None = None) -> Path:

@@ -7,7 +7,7 @@
   const coarse = matchMedia("(pointer: coarse)").matches;
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const TEXTS = new Set(["name", "text", "ticktext", "x", "y", "customdata"]);
-  const PRINT_WIDTH = 660;
+  const PRINT_WIDTH = 660, NARROW = 560, LEGEND_LINE = 19; // pixels
   let printing = false;
 
   const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -78,13 +78,21 @@
     return view.traces.flatMap((over, index) => {
       if (over === null) return [];
       const trace = merged(figure.traces[index], over);
-      return [figure.usd_axis ? scaled(trace, figure.usd_axis, factor) : trace];
+      return [view.usd_axis ? scaled(trace, view.usd_axis, factor) : trace];
     });
+  }
+
+  // On a narrow page the legend has a line for each entry and would take them from the figure.
+  function legendLines(figure, view) {
+    const named = view ? figure.traces.filter((trace, index) => view.traces[index] && trace.name) : [];
+    return named.length > 1 ? named.filter((trace) => trace.showlegend !== false).length : 0;
   }
 
   function layoutOf(figure) {
     const view = figure.views[keyOf(figure.keys)];
     const layout = merged(figure.layout, view && view.layout);
+    const width = printing ? PRINT_WIDTH : document.getElementById(figure.id).parentElement.clientWidth;
+    if (width < NARROW) layout.height += LEGEND_LINE * legendLines(figure, view);
     const axis = {
       gridcolor: "@grid", zerolinecolor: "@axis", linecolor: "@axis", automargin: true, fixedrange: coarse,
       title: { standoff: 8 },
@@ -140,7 +148,7 @@
     const x = axisOf(layout, trace, "x"), y = axisOf(layout, trace, "y");
     if (trace.z)
       return trace.z.flatMap((line, row) =>
-        line.map((value, column) => [told(x, trace.x[column]), told(y, trace.y[row]), numberText(value), ""]));
+        line.map((value, column) => [told(x, trace.x[column]), told(y, trace.y[row]), trace.text ? trace.text[row][column] : numberText(value), ""]));
     return trace.x.map((value, index) => [
       trace.name || "", told(x, value), told(y, trace.y[index]),
       interval(trace.error_y, index, trace.y[index]) || interval(trace.error_x, index, value),
@@ -204,7 +212,7 @@
   if (priceInput)
     priceInput.addEventListener("input", () => {
       showPrices();
-      for (const figure of page.figures) if (figure.usd_axis) draw(figure);
+      for (const figure of page.figures) if (Object.values(figure.views).some((view) => view.usd_axis)) draw(figure);
     });
   for (const figure of page.figures) {
     const numbers = document.getElementById(figure.id + "-numbers");
