@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .cases import Cases, has_scope
-from .figure import Figure, Json, View, axis, category_axis, choices, error_bars, view_key
+from .figure import Figure, Json, View, category_axis, choices, error_bars, usd_axis, view_key
 from .result_arms import colour, interval_of, part_of, value_of
 
 COSTS = (
@@ -36,7 +36,7 @@ def cost_figure(cases: Cases) -> Figure | None:
                 values = [value_of(part, metric) for part in parts]
                 bars = error_bars(values, [interval_of(part, metric) for part in parts])
                 trace: Json = {"x": list(range(len(arms))), "y": values, "error_y": bars}
-                layout = {"yaxis": axis(f"$ {label}", rangemode="tozero")}
+                layout = {"yaxis": usd_axis(f"$ {label}")}
                 views[view_key((*case, *choice))] = View([trace], layout, usd_axis="y")
     style = {
         "type": "bar",

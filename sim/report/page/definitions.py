@@ -23,8 +23,8 @@ DEFINITIONS = {
     ),
     "per_position": (
         "acceptance by position",
-        "Unconditional: how often position i is accepted in all rounds, which vLLM prints. Conditional: how often it is "
-        "accepted where all positions before it were.",
+        "Unconditional: how often position i is accepted in all rounds, which vLLM prints. Conditional: how often it "
+        "is accepted where all positions before it were.",
     ),
     "ttft": ("TTFT", "Time to first token: from a request's arrival to its first token."),
     "tpot": ("TPOT", "Time per output token: (last token - first token) / (output tokens - 1), of each request."),
@@ -58,8 +58,8 @@ DEFINITIONS = {
     ),
     "marginal": (
         "value of a draft token",
-        "P(committed): how often the token at this position becomes output. Adds: how much longer the round is with it. "
-        "Saves: P(committed) times the time per token without it. It pays where it saves more than it adds.",
+        "P(committed): how often the token at this position becomes output. Adds: how much longer the round is with "
+        "it. Saves: P(committed) times the time per token without it. It pays where it saves more than it adds.",
     ),
     "break_even": (
         "break-even",

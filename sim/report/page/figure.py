@@ -136,6 +136,11 @@ def shortened(label: str, length: int = 26) -> str:
     return label if len(label) <= length else label[: length - 1] + "…"
 
 
+def usd_axis(title: str) -> Json:
+    """An axis of dollars from 0, small ones without an exponent."""
+    return axis(title, rangemode="tozero", tickformat="~g")
+
+
 def axis(title: str, **options: Any) -> Json:
     """An axis with a title."""
     return {"title": {"text": title}, **options}

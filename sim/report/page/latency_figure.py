@@ -1,4 +1,4 @@
-"""Latency distributions: the quantiles of the result with their intervals, and whole curves where the tables are there."""
+"""Latency distributions: quantiles with their intervals, and whole curves where the requests' tables are there."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def html(content: Content) -> Html:
 
 
 def tag(name: str, *contents: Content, **attributes: str | bool | None) -> Html:
-    """An element. Attributes: `data_key` is `data-key`, `class_` is `class`; True stands alone, False and None are left out."""
+    """An element. Attributes: `data_key` is `data-key`, `class_` is `class`; True stands alone, None is left out."""
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     return Html(f"<{name}{written}>" if name in _VOID else f"<{name}{written}>{joined(contents)}</{name}>")
 
@@ -48,7 +48,7 @@ def joined(contents: Iterable[Content], between: str = "") -> Html:
 
 
 def script_json(data: Any) -> Html:
-    """Data as JSON that cannot end the script element that holds it, whatever names it has. Raises ValueError for NaN."""
+    """Data as JSON that cannot end its script element, whatever names it has. Raises ValueError for NaN."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=True)
     return Html(text.translate(_BREAKS_OUT))
 

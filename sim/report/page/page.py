@@ -19,7 +19,7 @@ NO_SCRIPT = "The figures and controls need JavaScript, the tables do not."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page says. controls: picks for the whole page; usd_per_gpu_hour: the price of the result, if it has one."""
+    """What a page says. controls: picks for the whole page. usd_per_gpu_hour: the result's price, if it has one."""
 
     title: str
     answer: str

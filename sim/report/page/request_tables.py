@@ -19,9 +19,9 @@ Quantiles = dict[str, dict[str, list[float]]]
 
 
 def request_quantiles(folder: Path, arm: str) -> Quantiles:
-    """By slice, ALL for the whole workload, and metric: milliseconds at PERCENTS, over completed requests of all replications.
+    """By slice, ALL for the whole workload, and metric: milliseconds at PERCENTS.
 
-    Empty where there is no such file. Raises InputError where it is broken.
+    Over completed requests of all replications; empty without such a file. Raises InputError where it is broken.
     """
     path = folder / f"requests-{quote(arm, safe='')}.csv"
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The parts of a result's arms that figures show: an arm as a whole or one of its slices, values with their intervals."""
+"""What figures show of a result's arms: an arm as a whole or one of its slices, values with their intervals."""
 
 from __future__ import annotations
 

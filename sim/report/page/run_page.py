@@ -49,7 +49,7 @@ def run_page(document: dict[str, Any], folder: Path) -> Page:
 
 
 def facts(document: dict[str, Any], varied: Sequence[str] = ()) -> str:
-    """The traffic, where the costs come from, and how the result can be repeated. varied: paths that have several values."""
+    """The traffic, where the costs come from, and how the result is repeated. varied: paths with several values."""
     return ". ".join([_traffic(document, varied), *caveats(document)[len(document["warnings"]) :]]) + "."
 
 

@@ -89,7 +89,7 @@ def slice_table(document: dict[str, Any]) -> Html | None:
         baseline = document["arms"]["baseline"]["slices"][name]
         own = document["arms"]["speculative"]["slices"][name]
         style = {"gains": "better", "loses": "worse"}.get(effect, "")
-        cells = [
+        cells: list[Content | Cell] = [
             percent_text(baseline["request_share"]),
             percent_text(own["gpu_time_share"]),
             number_text(own["committed_tokens_per_round"]),

@@ -1,4 +1,4 @@
-"""Queue, batch and KV blocks over time from steps-ARM.csv: means over parts of the time, so that the page stays small."""
+"""Queue, batch and KV blocks over time from steps-ARM.csv: means over parts of it, so that the page stays small."""
 
 from __future__ import annotations
 

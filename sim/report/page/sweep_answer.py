@@ -62,7 +62,7 @@ def _counts(told: list[tuple[float, str, str, dict[str, Any]]]) -> str:
 def _place(one: tuple[float, str, str, dict[str, Any]], several: bool) -> str:
     _, _, arm, cell = one
     paths, values = list(cell["values"]), texts(list(cell["values"].values()))
-    where = ", ".join(f"{_named(path)} {text}" for path, text in zip(paths, values, strict=True))
+    where = ", ".join(f"{_named(path)} = {text}" for path, text in zip(paths, values, strict=True))
     return f"{where} ({arm})" if several else where
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from ..number_text import number_text
 from .cases import Choice, has_scope
 from .effect_figure import SYMBOLS, break_even, ratio_axis
-from .figure import Figure, Json, View, axis, category_axis, error_bars, view_key
+from .figure import Figure, Json, View, axis, category_axis, error_bars, usd_axis, view_key
+from .gain_map import map_style
 from .result_arms import COLOURS, LINES, interval_of, part_of, value_of
 from .result_arms import SYMBOLS as MARKS
 from .sweep_grid import GAINS, Axis, Gain, Grid, gain
@@ -69,7 +70,7 @@ def gain_figures(
 
 
 def value_figure(grid: Grid, arms: Sequence[str], every: Sequence[str | None]) -> Figure:
-    """A metric itself against the load, a line for each draft length. Controls: `arm`, `slice`, `metric`, other axes."""
+    """A metric itself against the load, a line for each draft length. Controls: `arm`, `slice`, `metric`, axes."""
     views = {}
     for arm, name in enumerate(arms):
         for index, scope in enumerate(every):
@@ -80,14 +81,14 @@ def value_figure(grid: Grid, arms: Sequence[str], every: Sequence[str | None]) -
                     ]
                     baseline = _value_line(grid, "baseline", scope, metric, 0, others)
                     usd = "y" if metric.startswith("usd_") else None
-                    layout = {"yaxis": axis(label, rangemode="tozero")}
+                    layout = {"yaxis": usd_axis(label) if usd else axis(label, rangemode="tozero")}
                     views[view_key((arm, index, which, *others))] = View([baseline, *traces], layout, usd)
     across = grid.axes[grid.across]
     style = {**_line_style("baseline", 0), "line": {"color": "@baseline", "width": 3}, "marker": {"color": "@baseline"}}
     keys = ("arm", "slice", "metric", *(f"axis-{index}" for index in grid.others))
-    layout = {"height": 440, "xaxis": _value_axis(across), "yaxis": {}, "showlegend": True}
+    frame = {"height": 440, "xaxis": _value_axis(across), "yaxis": {}, "showlegend": True}
     summary = f"Metrics against {across.label}"
-    return Figure("values", summary, [style, *_line_styles(grid)], layout, views, keys, VALUE_NOTE)
+    return Figure("values", summary, [style, *_line_styles(grid)], frame, views, keys, VALUE_NOTE)
 
 
 def known_metrics(grid: Grid) -> list[tuple[str, str]]:
@@ -146,22 +147,13 @@ def _map_text(one: Gain) -> str:
 
 
 def _map_figure(grid: Grid, across: Axis, lines: Axis, views: dict[str, View], keys: tuple[str, ...]) -> Figure:
-    style = {
-        "type": "heatmap",
-        "colorscale": [[0, "@costs"], [0.5, "@even"], [1, "@pays"]],
-        "showscale": False,
-        "texttemplate": "%{text}",
-        "hovertemplate": "%{text}<extra></extra>",
-        "xgap": 2,
-        "ygap": 2,
-    }
     layout = {
         "height": 110 + 34 * len(lines.values),
         "xaxis": category_axis(across.texts, title={"text": across.label}),
         "yaxis": category_axis(lines.texts, title={"text": lines.label}),
     }
     summary = f"Gain over {across.label} and {lines.label}"
-    return Figure("map", summary, [style], layout, views, keys, MAP_NOTE, value_label="times better")
+    return Figure("map", summary, [map_style()], layout, views, keys, MAP_NOTE, value_label="times better")
 
 
 def _value_line(grid: Grid, arm: str, scope: str | None, metric: str, line: int, others: Choice) -> Json | None:

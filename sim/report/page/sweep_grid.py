@@ -52,7 +52,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A sweep. across, lines: the axes along and between the lines of a figure, as indices; lines is None with one axis.
+    """A sweep. across, lines: the axes along and between the lines of a figure, as indices; one axis has no `lines`.
 
     cells: by the index of their value on each axis.
     """

@@ -9,14 +9,21 @@ from typing import Any
 
 from ...inputs.errors import InputError, Problem
 from ...inputs.load import RESULT_SCHEMA
+from .capacity_page import capacity_page
 from .page import Page, page_html
 from .plotly_script import plotly_script
 from .result_file import read_result, refuse, result_path
 from .run_page import run_page
 from .sweep_page import sweep_page
+from .tune_page import tune_page
 
 PAGE_NAME = "report.html"
-MAKERS: dict[str, Callable[[dict[str, Any], Path], Page]] = {RESULT_SCHEMA: run_page, "specsim-sweep/1": sweep_page}
+MAKERS: dict[str, Callable[[dict[str, Any], Path], Page]] = {
+    RESULT_SCHEMA: run_page,
+    "specsim-sweep/1": sweep_page,
+    "specsim-tune/1": tune_page,
+    "specsim-capacity/1": capacity_page,
+}
 
 
 def write_page(result: Path, out: Path | None = None) -> Path:

@@ -205,6 +205,17 @@
     drawAll();
   }
 
+  // Where the browser gives no clipboard the text is selected, ready to be copied by key.
+  async function copy(button, source) {
+    getSelection().selectAllChildren(source);
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Selected";
+    }
+  }
+
   for (const select of document.querySelectorAll("[data-control]")) {
     chosen[select.dataset.control] = Number(select.value);
     select.addEventListener("change", () => choose(select.dataset.control, Number(select.value)));
@@ -219,10 +230,7 @@
     numbers.addEventListener("toggle", () => numbers.open && fillNumbers(figure, numbers));
   }
   for (const button of document.querySelectorAll("button[data-copy]"))
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
-      button.textContent = "Copied";
-    });
+    button.addEventListener("click", () => copy(button, document.getElementById(button.dataset.copy)));
   dark.addEventListener("change", drawAll);
   addEventListener("beforeprint", () => printWith(true));
   addEventListener("afterprint", () => printWith(false));
