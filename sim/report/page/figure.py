@@ -83,7 +83,7 @@ class Figure:
             "figure",
             tag("div", *(control.html() for control in controls), class_="controls"),
             tag("div", class_="plot", id=name, role="img", aria_label=self.summary, style=f"min-height:{height}px"),
-            tag("p", "Not simulated for this choice.", class_="empty", id=f"{name}-empty", hidden=True),
+            tag("p", "No numbers for this choice.", class_="empty", id=f"{name}-empty", hidden=True),
             tag("figcaption", self.note) if self.note else "",
             tag(
                 "details",

@@ -24,8 +24,10 @@ def read_result(path: Path, schemas: tuple[str, ...]) -> dict[str, Any]:
         mark = Mark(file, error.lineno, error.colno)
         finding = Finding("result", f"is no JSON: {error.msg}", "a result is one JSON object", "make it again")
         raise InputError([placed(mark, finding)]) from None
-    except (ValueError, RecursionError) as error:
-        refuse(path, str(error) or "is nested too deeply")
+    except RecursionError:
+        refuse(path, "is nested too deeply")
+    except ValueError as error:
+        refuse(path, str(error))
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema not in schemas:
         what = "has no schema" if schema is None else f"has the schema {shown(schema)}"

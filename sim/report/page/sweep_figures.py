@@ -82,7 +82,8 @@ def value_figure(grid: Grid, arms: Sequence[str], every: Sequence[str | None]) -
                     baseline = _value_line(grid, "baseline", scope, metric, 0, others)
                     usd = "y" if metric.startswith("usd_") else None
                     layout = {"yaxis": usd_axis(label) if usd else axis(label, rangemode="tozero")}
-                    views[view_key((arm, index, which, *others))] = View([baseline, *traces], layout, usd)
+                    if any((baseline, *traces)):
+                        views[view_key((arm, index, which, *others))] = View([baseline, *traces], layout, usd)
     across = grid.axes[grid.across]
     style = {**_line_style("baseline", 0), "line": {"color": "@baseline", "width": 3}, "marker": {"color": "@baseline"}}
     keys = ("arm", "slice", "metric", *(f"axis-{index}" for index in grid.others))

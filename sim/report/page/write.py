@@ -40,7 +40,7 @@ def write_page(result: Path, out: Path | None = None) -> Path:
         text = page_html(MAKERS[document["schema"]](document, path.parent), plotly)
     except InputError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         # Results are written by us and have no schema of their own to check them by: a part that is not there or is
         # of another kind shows here.
         refuse(path, f"has a part that is missing or is not what it should be ({type(error).__name__}: {error})")
