@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is install
 
 KINDS = ["run", "sweep", "tune", "capacity"]
 WIDTHS = [1400, 390]
+MOST_MS = 120_000  # a busy machine is slow, and no test asserts a time
 DRAWN = """() => page_figures().map(box => [box.id, box.querySelectorAll(
     '.scatterlayer .trace, .barlayer .point, .heatmaplayer image').length])"""
 FIGURES = "window.page_figures = () => [...document.querySelectorAll('.plot')].filter(box => !box.hidden)"
@@ -51,6 +52,7 @@ def opened(browser, pages):
     def open_page(kind, width=1400, **options):
         phone = {"is_mobile": True, "has_touch": True} if width < 500 else {}
         context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **phone, **options)
+        context.set_default_timeout(MOST_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
@@ -61,7 +63,7 @@ def opened(browser, pages):
         )
         page.add_init_script(FIGURES)
         page.goto(pages[kind].as_uri())
-        page.wait_for_selector("html.drawn", timeout=120_000)
+        page.wait_for_selector("html.drawn")
         return page
 
     yield open_page

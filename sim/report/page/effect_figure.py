@@ -22,6 +22,7 @@ METRICS = (
 )
 SYMBOLS = {"better": "circle", "worse": "x", "no_difference_shown": "circle-open", "not_tested": "diamond-open"}
 RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+MOST_BAND = 110  # pixels of a metric, whatever the number of arms
 NOTE = (
     "Ratio to the baseline with its 95 % interval, 1 is no change. Arrows point to the better side. "
     "● better, ✕ worse, ○ no difference shown, ◇ not tested."
@@ -44,7 +45,7 @@ def effect_figure(cases: Cases) -> Figure | None:
                 traces = [_points(one, metrics, n, len(arms)) if one else None for n, one in enumerate(own)]
                 views[view_key((*choice, index))] = View(traces)
     layout = {
-        "height": 90 + max(26, 17 * len(arms)) * len(metrics),
+        "height": 90 + max(26, min(17 * len(arms), MOST_BAND)) * len(metrics),
         "xaxis": ratio_axis("ratio to the baseline"),
         "yaxis": category_axis(labels, range=[-0.6, len(labels) - 0.4]),
         "showlegend": len(arms) > 1,

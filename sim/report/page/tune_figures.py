@@ -36,11 +36,11 @@ def tune_gain_figure(document: dict[str, Any]) -> Figure:
             _gains(loads, [load["fixed"][k]["ratio_to_off"] for load in loads]) for k in lengths
         ]
         for key, _ in OTHERS:
-            known = [load for load in loads if key in load]
+            known = [load for load in loads if load.get(key)]
             traces.append(_gains(known, [load[key]["ratio_to_off"] for load in known]) if known else None)
         views[view_key((index,))] = View(traces)
     style = [_line(f"k = {k}", place) for place, k in enumerate(lengths)]
-    style += [_line(label, len(lengths) + place) for place, (_, label) in enumerate(OTHERS)]
+    style += [_line(label, place, "@ink" if place == 0 else "@baseline", 3) for place, (_, label) in enumerate(OTHERS)]
     layout = {
         "height": 440,
         "xaxis": load_axis(document["concurrencies"]),
@@ -164,13 +164,13 @@ def _map_text(one: dict[str, Any], best: bool) -> str:
     return f"{number_text(one['ratio'])}x{mark}{' ★' if best else ''}"
 
 
-def _line(name: str, number: int) -> Json:
-    colour = f"@c{number % COLOURS}"
+def _line(name: str, number: int, own_colour: str | None = None, width: float = 2) -> Json:
+    colour = own_colour or f"@c{number % COLOURS}"
     return {
         "type": "scatter",
         "mode": "lines+markers",
         "name": name,
-        "line": {"color": colour, "width": 2, "dash": LINES[number % len(LINES)]},
+        "line": {"color": colour, "width": width, "dash": LINES[number % len(LINES)]},
         "marker": {"color": colour, "size": 8, "line": {"color": colour, "width": 1.5}},
         "error_y": {"thickness": 1, "width": 3},
         "hovertemplate": "%{y:.3~g}<extra>%{fullData.name}</extra>",

@@ -121,7 +121,7 @@ def _load_table(scope: dict[str, Any]) -> Html:
             ratio_text(best["ratio_to_off"]),
             number_text(chosen["wasted_draft_tokens_per_round"]),
             number_text(even["alpha"]) if even else "none pays",
-            *(ratio_text(load[key]["ratio_to_best"]) if key in load else "-" for key in ("schedule", "goodput")),
+            *(ratio_text(load[key]["ratio_to_best"]) if load.get(key) else "-" for key in ("schedule", "goodput")),
         ]
         rows.append((str(load["concurrency"]), cells))
     header = [
