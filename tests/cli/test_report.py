@@ -81,6 +81,15 @@ def test_a_damaged_result_is_refused_wherever_the_damage_is(capsys, folder, tmp_
         assert "result: has a part that is missing" in refused(capsys, path)
 
 
+def test_a_folder_with_several_results_is_refused(capsys, folder, tmp_path):
+    for name in ("result.json", "tune.json"):
+        (tmp_path / name).write_bytes((folder / "result.json").read_bytes())
+    assert "the folder holds result.json and tune.json" in refused(capsys, tmp_path)
+    (tmp_path / "result.json").unlink()
+    assert main(["report", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'report.html'}\n"
+
+
 def test_paths_that_cannot_be_read_or_written_are_refused(capsys, folder, tmp_path):
     assert "No such file" in refused(capsys, tmp_path / "nothing.json")
     assert "No such file" in refused(capsys, tmp_path)

@@ -11,7 +11,7 @@ from ...inputs.source import Finding, Mark, decode, placed, read_bytes
 from ...inputs.wording import shown
 
 MAX_RESULT_BYTES = 512_000_000
-RESULT_NAME = "result.json"
+RESULT_NAMES = ("result.json", "sweep.json", "tune.json", "capacity.json")
 
 
 def read_result(path: Path, schemas: tuple[str, ...]) -> dict[str, Any]:
@@ -51,8 +51,14 @@ def refuse(
 
 
 def result_path(path: Path) -> Path:
-    """The result that a path names: a file, or the folder that `--out` filled."""
-    return path / RESULT_NAME if path.is_dir() else path
+    """The result that a path names: a file, or the folder that `--out` filled. InputError if it has several."""
+    if not path.is_dir():
+        return path
+    found = [path / name for name in RESULT_NAMES if (path / name).is_file()]
+    if len(found) > 1:
+        names = " and ".join(one.name for one in found)
+        refuse(path, f"the folder holds {names}", "a page is made of one result", "name the file in it")
+    return found[0] if found else path / RESULT_NAMES[0]
 
 
 def _no_number(name: str) -> NoReturn:
