@@ -22,6 +22,7 @@ from .capacity import capacity
 from .explain import explain
 from .one_line import one_line
 from .profile import profile
+from .report import report
 from .run import run
 from .schema import schema
 from .sweep import sweep
@@ -63,6 +64,7 @@ cli.add_command(explain)
 cli.add_command(calibrate)
 cli.add_command(acceptance)
 cli.add_command(profile)
+cli.add_command(report)
 cli.add_command(schema)
 
 

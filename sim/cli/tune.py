@@ -84,7 +84,7 @@ def tune(
             progress=progress,
         )
     if directory is not None:
-        write_document(document, directory, "tune.json")
+        write_document(document, directory / "tune.json")
     if not as_json:
         return tune_text(document)
     for warning in document["warnings"]:

@@ -45,21 +45,6 @@ def write_run(result: RunResult, directory: Path) -> None:
         raise InputError([_unwritable(directory, error)]) from error
 
 
-def write_document(document: dict[str, Any], directory: Path, name: str) -> None:
-    """Write one JSON document; it appears whole or not at all. Raises InputError."""
-    make_directory(directory)
-    temporary = directory / f".{name}.{os.getpid()}.tmp"
-    try:
-        if (directory / name).is_dir():
-            raise IsADirectoryError(errno.EISDIR, f"{name} is a directory")
-        temporary.write_text(json_text(document), encoding="utf-8")
-        os.replace(temporary, directory / name)
-    except OSError as error:
-        raise InputError([_unwritable(directory, error)]) from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def make_directory(directory: Path) -> None:
     """Create the directory if need be and make sure that files can be written there, before any work is done."""
     try:

@@ -16,19 +16,13 @@ from .sentence import answer_sentence
 from .slice_answer import slice_changes, slice_effect, slice_names
 from .sweep_rows import MOST_MAPS, MOST_ROWS, HeatMap, break_even_lines, cell_rows, heat_maps, sweep_answer
 from .table_rows import Row, marginal_rows, metric_rows, ratio_cells, slice_rows, time_share_rows
+from .words import EFFECTS, MARGINAL_COLUMNS
 
 ARMS_A_TABLE = 4  # as many columns of numbers as stay readable at 80 characters
 RATIOS_A_TABLE = 2
 MOST_SLICES = 8  # tables of slices, those with most requests; result.json has all
 RESULTS = "Results"
 RATIO = "ratio [95 %]"
-EFFECTS = {
-    "gains": "gains from speculation",
-    "loses": "loses from speculation",
-    "is a trade": "a trade with speculation",
-    "same": "no difference shown",
-}
-MARGINAL_COLUMNS = ("P(committed)", "adds, ms", "saves, ms", "pays")
 
 
 def print_answer(document: dict[str, Any], console: Console) -> None:
