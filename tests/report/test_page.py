@@ -24,6 +24,7 @@ from page_results import (
 
 from sim.report.number_text import number_text
 from sim.report.page.draft_figures import conditional
+from sim.report.page.effect_figure import ratio_axis
 from sim.report.page.figure import error_bars
 from sim.report.page.sweep_grid import gain
 from sim.report.page.write import write_page
@@ -210,6 +211,15 @@ def test_error_bars_are_asymmetric_and_hidden_without_intervals():
     assert bars["array"] == [3.0, None, None]
     assert bars["arrayminus"] == [1.0, None, None]
     assert error_bars([1.0], [None])["visible"] is False
+
+
+def test_the_axis_of_ratios_holds_them_and_no_interval_drowns_them():
+    bars = error_bars([0.8, None, 1.25], [(0.7, 0.9), None, (0.001, 90.0)])
+    low, high = ratio_axis("", [{"x": [0.8, None, 1.25], "error_x": bars}, None], "x")["range"]
+    assert 0.3 < 10**low < 0.7
+    assert 1.25 < 10**high < 3.5
+    low, high = ratio_axis("", [{"y": [1.5], "error_y": error_bars([1.5], [None])}], "y")["range"]
+    assert 0.9 < 10**low < 1 < 1.5 < 10**high < 1.7
 
 
 def test_a_gain_is_above_one_whatever_the_metric():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from .cases import Cases, has_scope
@@ -21,7 +23,9 @@ METRICS = (
     ("usd_per_successful_task", "$ per success ↓"),
 )
 SYMBOLS = {"better": "circle", "worse": "x", "no_difference_shown": "circle-open", "not_tested": "diamond-open"}
-RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+RATIO_TICKS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100]
+WIDEST = 2.5  # times beyond the ratios that an interval may stretch the axis
+MARGIN = 1.06
 MOST_BAND = 110  # pixels of a metric, whatever the number of arms
 NOTE = (
     "Ratio to the baseline with its 95 % interval, 1 is no change. Arrows point to the better side. "
@@ -43,10 +47,11 @@ def effect_figure(cases: Cases) -> Figure | None:
             if has_scope(document, scope):
                 own = [_part(document, name, scope) for name in arms]
                 traces = [_points(one, metrics, n, len(arms)) if one else None for n, one in enumerate(own)]
-                views[view_key((*choice, index))] = View(traces)
+                along = ratio_axis("ratio to the baseline", traces, "x")
+                views[view_key((*choice, index))] = View(traces, {"xaxis": along})
     layout = {
         "height": 90 + max(26, min(17 * len(arms), MOST_BAND)) * len(metrics),
-        "xaxis": ratio_axis("ratio to the baseline"),
+        "xaxis": {},
         "yaxis": category_axis(labels, range=[-0.6, len(labels) - 0.4]),
         "showlegend": len(arms) > 1,
         "shapes": [break_even("x")],
@@ -56,9 +61,28 @@ def effect_figure(cases: Cases) -> Figure | None:
     return Figure("effect", summary, style, layout, views, (*cases.keys, "slice"), NOTE)
 
 
-def ratio_axis(title: str) -> Json:
-    """A logarithmic axis of ratios: 0.5 and 2 are as far from 1."""
-    return axis(title, type="log", tickvals=RATIO_TICKS, ticktext=[f"{tick:g}" for tick in RATIO_TICKS])
+def ratio_axis(title: str, traces: Sequence[Json | None], name: str) -> Json:
+    """A logarithmic axis of ratios: 0.5 and 2 are as far from 1.
+
+    traces: what is drawn along the axis `name`, x or y. It reaches 1, every ratio, and its interval unless that is so
+    wide that nothing else could be seen.
+    """
+    drawn = [trace for trace in traces if trace]
+    ratios = [1.0, *(ratio for trace in drawn for ratio in trace[name] if ratio is not None)]
+    ends = [end for trace in drawn for end in _ends(trace[name], trace[f"error_{name}"])]
+    low = max(min([*ratios, *ends]), min(ratios) / WIDEST)
+    high = min(max([*ratios, *ends]), max(ratios) * WIDEST)
+    reach = [math.log10(low / MARGIN), math.log10(high * MARGIN)]
+    ticks = {"tickvals": RATIO_TICKS, "ticktext": [f"{tick:g}" for tick in RATIO_TICKS]}
+    return axis(title, type="log", range=reach, **ticks)
+
+
+def _ends(values: Sequence[float | None], error: Json) -> list[float]:
+    """Both ends of every interval."""
+    reach = zip(values, error["arrayminus"], error["array"], strict=True)
+    return [
+        end for value, below, above in reach if value and above is not None for end in (value - below, value + above)
+    ]
 
 
 def break_even(axis_name: str) -> Json:

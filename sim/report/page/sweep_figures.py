@@ -56,8 +56,9 @@ def gain_figures(
                     gains = _gains(grid, name, scope, metric, others)
                     if any(one.ratio is not None for line in gains for one in line):
                         key = view_key((arm, index, which, *others))
-                        title = {"yaxis": ratio_axis(f"times better, {label}")}
-                        lines[key] = View([_gain_line(grid, line) for line in gains], title)
+                        traces = [_gain_line(grid, line) for line in gains]
+                        title = {"yaxis": ratio_axis(f"times better, {label}", traces, "y")}
+                        lines[key] = View(traces, title)
                         maps[key] = View([_map(gains)])
     across = grid.axes[grid.across]
     keys = ("arm", "slice", "gain", *(f"axis-{index}" for index in grid.others))

@@ -38,13 +38,14 @@ def tune_gain_figure(document: dict[str, Any]) -> Figure:
         for key, _ in OTHERS:
             known = [load for load in loads if load.get(key)]
             traces.append(_gains(known, [load[key]["ratio_to_off"] for load in known]) if known else None)
-        views[view_key((index,))] = View(traces)
+        upwards = ratio_axis("times the throughput of no speculation", traces, "y")
+        views[view_key((index,))] = View(traces, {"yaxis": upwards})
     style = [_line(f"k = {k}", place) for place, k in enumerate(lengths)]
     style += [_line(label, place, "@ink" if place == 0 else "@baseline", 3) for place, (_, label) in enumerate(OTHERS)]
     layout = {
         "height": 440,
         "xaxis": load_axis(document["concurrencies"]),
-        "yaxis": ratio_axis("times the throughput of no speculation"),
+        "yaxis": {},
         "shapes": [break_even("y")],
         "showlegend": True,
     }
