@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,29 +24,41 @@ def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmRe
     committed_at = np.sum([one.counts.committed_at for one in replications], axis=0)
     delivered_at = np.sum([one.counts.delivered_at for one in replications], axis=0)
     rounds = sum(one.counts.rounds for one in replications)
+    proposed_at = np.sum([one.counts.proposed_at for one in replications], axis=0)
+    verified = [0.0, *(np.cumsum(proposed_at) / rounds).tolist()]  # by k: a look-up without a match has no drafts
     depth = replications[0].measured_depth
     positions = arm.drafts + 1 if depth is None or depth > arm.drafts else arm.drafts
     return marginal_rows(
         committed_at,
         delivered_at,
         rounds,
-        lambda k: mean_round_ms(arm if k else baseline, batch, k, context),
+        lambda k: mean_round_ms(arm if k else baseline, batch, k, context, verified[k]),
         positions,
     )
 
 
-def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: float) -> float:
-    """Round time at a mean batch: between the two whole batches around it, linearly."""
-    below = max(1, math.floor(batch))
-    part = max(0.0, batch - below)
-    at_below_ms = round_ms(arm, below, drafts, round(below * context_per_request))
-    if not part:
-        return at_below_ms
-    at_above_ms = round_ms(arm, below + 1, drafts, round((below + 1) * context_per_request))
-    return at_below_ms + part * (at_above_ms - at_below_ms)
+def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: float, verified: float) -> float:
+    """Round time at a mean batch and a mean number of drafts verified per request: linear between whole ones."""
+
+    def of_batch(requests: int) -> float:
+        context = round(requests * context_per_request)
+        return _between(lambda tokens: _step_ms(arm, requests, tokens, context, drafts), requests * verified)
+
+    return _between(of_batch, max(1.0, batch))
+
+
+def _between(of_whole: Callable[[int], float], number: float) -> float:
+    below = math.floor(number + 1e-9)
+    part = max(0.0, number - below)
+    at_below_ms = of_whole(below)
+    return at_below_ms + part * (of_whole(below + 1) - at_below_ms) if part else at_below_ms
 
 
 def round_ms(arm: ArmPlan, batch: int, drafts: int, context_tokens: int) -> float:
     """Time of one step in which `batch` requests each verify `drafts` drafts and draft as many anew."""
-    terms = arm.costs.terms(round_shape(batch, drafts, context_tokens), arm.passes(drafts))
-    return terms.host_and_step_ms(arm.settings.async_scheduling)[1]
+    return _step_ms(arm, batch, batch * drafts, context_tokens, drafts)
+
+
+def _step_ms(arm: ArmPlan, batch: int, draft_tokens: int, context_tokens: int, drafts: int) -> float:
+    shape = round_shape(batch, 0, context_tokens)._replace(draft_tokens=draft_tokens)
+    return arm.costs.terms(shape, arm.passes(drafts)).host_and_step_ms(arm.settings.async_scheduling)[1]

@@ -132,8 +132,8 @@ class SamplerCounts:
 
     rounds: request-steps that decoded. num_drafts: rounds with at least one draft. accepted_at[i]: rounds that accepted
     draft position i + 1 (before the cut); kept_at[i]: those of them in which it lies inside the output.
-    committed_at[i]: the acceptance model would have accepted position i + 1, with all before it, and the position lies
-    inside the output, whatever k was (so position K + 1 is there too).
+    proposed_at[i]: the drafter would have proposed position i + 1, whatever k was; committed_at[i]: the acceptance
+    model would have accepted it, with all before it, and it lies inside the output (so position K + 1 is in both).
     delivered_at[i]: tokens that the same rounds would have delivered with i drafts, i = 0..K + 1, cut at the end.
     committed_by_rounds: tokens that rounds delivered, first tokens not counted.
     """
@@ -146,6 +146,7 @@ class SamplerCounts:
     committed_by_rounds: int
     accepted_at: Ints
     kept_at: Ints
+    proposed_at: Ints
     committed_at: Ints
     delivered_at: Ints
 

@@ -26,11 +26,12 @@ class RoundCounter:
 
     def __init__(self, runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> None:
         self._accepted = runs.accepted
+        self._drafted = runs.drafted
         self._drafts = drafts
         self._counts = drafts > 0
         self._codes = _codes(runs, drafts, output_tokens) if self._counts else None
-        # Accepted run of the model up to K + 1, drafts proposed up to K (if that varies), tokens left up to K + 2.
-        self._shape = (drafts + 2, drafts + 1 if runs.drafted is not None else 1, drafts + 3)
+        # Accepted run of the model up to K + 1, drafts proposed up to K + 1 (if that varies), tokens left up to K + 2.
+        self._shape = (drafts + 2, drafts + 2 if runs.drafted is not None else 1, drafts + 3)
         self._pending_rounds = 0
         self._pending: dict[int, list[NDArray[np.int64]]] = {}
         self._full: dict[int, Ints] = {}
@@ -53,7 +54,8 @@ class RoundCounter:
         """One round with any number of drafts, `left` tokens before its request's end."""
         self.rounds += 1
         if self._counts:
-            self._single.add(int(self._accepted[position]), drafts, accepted, left)
+            proposed = self._drafts + 1 if self._drafted is None else int(self._drafted[position])
+            self._single.add(int(self._accepted[position]), proposed, drafts, accepted, left)
 
     def placeholders(self, drafts: int) -> None:
         """Placeholder drafts beside a prompt's last token: counted as drafts, all rejected, and no round."""
@@ -77,17 +79,20 @@ class RoundCounter:
         num_drafts, draft_tokens = single.num_drafts, single.draft_tokens
         accepted_at, kept_at = single.accepted_at.copy(), single.kept_at.copy()
         committed_at, delivered_at = single.committed_at.copy(), single.delivered_at.copy()
+        proposed_at = single.proposed_at.copy()
         model, proposed, left = (index.ravel() for index in np.indices(self._shape))
         positions = np.arange(1, self._drafts + 2)[:, None]
         lengths = np.arange(self._drafts + 2)[:, None]
         for most, table in sorted(self._full.items()):
             rounds = table[:-1]
-            drafts = np.minimum(proposed, most) if self._shape[1] > 1 else np.full(len(rounds), most)
+            would = proposed if self._shape[1] > 1 else np.full(len(rounds), self._drafts + 1)
+            drafts = np.minimum(would, most)
             accepted = np.minimum(model, drafts)
             num_drafts += int(rounds[drafts > 0].sum())
             draft_tokens += int(drafts @ rounds)
             accepted_at += (accepted >= positions[:-1]) @ rounds
             kept_at += (np.minimum(accepted, left) >= positions[:-1]) @ rounds
+            proposed_at += (would >= positions) @ rounds
             committed_at += (np.minimum(model, left) >= positions) @ rounds
             delivered_at += np.minimum(np.minimum(model, lengths) + 1, left) @ rounds
         return SamplerCounts(
@@ -99,6 +104,7 @@ class RoundCounter:
             committed_by_rounds=committed_by_rounds,
             accepted_at=accepted_at,
             kept_at=kept_at,
+            proposed_at=proposed_at,
             committed_at=committed_at,
             delivered_at=delivered_at,
         )
@@ -112,11 +118,13 @@ class _SingleRounds:
         self.draft_tokens = 0
         self.accepted_at = np.zeros(drafts, dtype=np.int64)
         self.kept_at = np.zeros(drafts, dtype=np.int64)
+        self.proposed_at = np.zeros(drafts + 1, dtype=np.int64)
         self.committed_at = np.zeros(drafts + 1, dtype=np.int64)
         self.delivered_at = np.zeros(drafts + 2, dtype=np.int64)
         self._lengths = np.arange(drafts + 2)
 
-    def add(self, model: int, drafts: int, accepted: int, left: int) -> None:
+    def add(self, model: int, proposed: int, drafts: int, accepted: int, left: int) -> None:
+        self.proposed_at[:proposed] += 1
         self.committed_at[: min(model, left)] += 1
         self.delivered_at += np.minimum(np.minimum(model, self._lengths) + 1, left)
         if drafts:
@@ -127,7 +135,7 @@ class _SingleRounds:
 
 
 def _codes(runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
-    """One number per output position: (accepted run up to K + 1, drafts proposed up to K, tokens left up to K + 2).
+    """One number per output position: (accepted run up to K + 1, proposed up to K + 1, tokens left up to K + 2).
 
     Drafts are no part of it where the drafter always proposes k. The entries after the last position, for parked slots,
     have a code of their own.
@@ -135,12 +143,12 @@ def _codes(runs: AcceptanceRuns, drafts: int, output_tokens: NDArray[np.int64]) 
     most_left = drafts + 2
     levels = most_left + 1
     total = len(runs.accepted)
-    parked = (drafts + 2) * levels * (1 if runs.drafted is None else drafts + 1)
+    parked = (drafts + 2) * levels * (1 if runs.drafted is None else drafts + 2)
     codes = np.full(parking_position(runs, drafts) + 1, parked, dtype=np.min_scalar_type(parked))
     np.minimum(runs.accepted, drafts + 1, out=codes[:total], casting="unsafe")
     if runs.drafted is not None:
-        codes[:total] *= drafts + 1
-        codes[:total] += np.minimum(runs.drafted, drafts)
+        codes[:total] *= drafts + 2
+        codes[:total] += np.minimum(runs.drafted, drafts + 1)
     codes[:total] *= levels
     codes[:total] += most_left
     for left in range(1, most_left):  # only the last positions of a request have fewer tokens left

@@ -54,7 +54,7 @@ def segment_rows(request, one):
     return rows
 
 
-def counts(accepted_at=(), committed_at=(0,), delivered_at=(0, 0), kept_at=(), **numbers):
+def counts(accepted_at=(), committed_at=(0,), delivered_at=(0, 0), kept_at=(), proposed_at=(0,), **numbers):
     names = ("rounds", "num_drafts", "draft_tokens", "accepted_tokens", "draft_tokens_cut", "committed_by_rounds")
     filled = {name: numbers.get(name, 0) for name in names}
     arrays = {
@@ -62,6 +62,7 @@ def counts(accepted_at=(), committed_at=(0,), delivered_at=(0, 0), kept_at=(), *
         "committed_at": committed_at,
         "delivered_at": delivered_at,
         "kept_at": kept_at,
+        "proposed_at": proposed_at,
     }
     return SamplerCounts(**filled, **{name: np.array(values, int) for name, values in arrays.items()})
 

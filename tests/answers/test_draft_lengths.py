@@ -111,3 +111,20 @@ def test_only_drafts_that_were_made_count_as_beyond_the_measured_depth(tmp_path)
     assert kept.sum() == arm["spec_decode_accepted_tokens"] - arm["draft_tokens_cut"]
     share = kept[1:].sum() / arm["total_output_tokens"]
     assert f"arm speculative: {share:.0%} of the tokens were committed {warning}" in long.document["warnings"]
+
+
+def test_the_marginal_table_of_a_look_up_charges_the_drafts_that_matches_propose(tmp_path):
+    """Steps whose cost is linear in rows: what the table adds up is what the steps took, misses included."""
+    sets = (
+        "calibration={kind: affine, target_fixed_ms: 10, target_per_token_us: 150}",
+        "speculation={method: ngram, num_speculative_tokens: 4}",
+        "workload.slices.0.acceptance={kind: named, name: ngram-2-4-vicuna-7b}",
+    )
+    ran = run(tmp_path, *sets)
+    arm = ran.document["arms"]["speculative"]
+    steps = [steps for table in ran.tables if table.name == "speculative" for steps in table.records.steps]
+    rounds, drafts = (sum(int(getattr(one, name).sum()) for one in steps) for name in ("decode_rows", "draft_tokens"))
+    assert drafts == arm["spec_decode_draft_tokens"] < 2 * rounds
+    batch = rounds / sum(int((one.decode_rows > 0).sum()) for one in steps)
+    adds_ms = sum(row["adds_ms"] for row in arm["marginal"][:4])
+    assert adds_ms == pytest.approx(0.15 * batch * drafts / rounds, rel=1e-6)

@@ -56,7 +56,7 @@ def records(async_delivery=False):
     }
     none = np.zeros(0, np.int64)
     segments = Segments(none, none, none, none, none.astype(bool))
-    counts = SamplerCounts(0, 0, 0, 0, 0, 0, none, none, none, none)
+    counts = SamplerCounts(0, 0, 0, 0, 0, 0, *5 * [none])
     return Records([steps(1), steps(6, 100.0)], RequestRecords(**columns), segments, counts, async_delivery, None)
 
 
