@@ -9,6 +9,7 @@ import numpy as np
 
 from ..analysis.marginal import MarginalRow, marginal_rows
 from ..cost.step_costs import round_shape
+from ..engine.records import SamplerCounts
 from .plan import ArmPlan
 from .replicate import ArmReplication
 
@@ -24,8 +25,7 @@ def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmRe
     committed_at = np.sum([one.counts.committed_at for one in replications], axis=0)
     delivered_at = np.sum([one.counts.delivered_at for one in replications], axis=0)
     rounds = sum(one.counts.rounds for one in replications)
-    proposed_at = np.sum([one.counts.proposed_at for one in replications], axis=0)
-    verified = [0.0, *(np.cumsum(proposed_at) / rounds).tolist()]  # by k: a look-up without a match has no drafts
+    verified = mean_verified([one.counts for one in replications])
     depth = replications[0].measured_depth
     positions = arm.drafts + 1 if depth is None or depth > arm.drafts else arm.drafts
     return marginal_rows(
@@ -35,6 +35,13 @@ def marginal_table(arm: ArmPlan, baseline: ArmPlan, replications: Sequence[ArmRe
         lambda k: mean_round_ms(arm if k else baseline, batch, k, context, verified[k]),
         positions,
     )
+
+
+def mean_verified(counts: Sequence[SamplerCounts]) -> list[float]:
+    """Drafts that a round verifies in the mean, by k from 0 on: a look-up without a match has none."""
+    rounds = sum(one.rounds for one in counts)
+    proposed_at = np.sum([one.proposed_at for one in counts], axis=0)
+    return [0.0, *(np.cumsum(proposed_at) / rounds).tolist()]
 
 
 def mean_round_ms(arm: ArmPlan, batch: float, drafts: int, context_per_request: float, verified: float) -> float:

@@ -12,7 +12,7 @@ from ..analysis.marginal import marginal_rows
 from ..analysis.statistics import Sample, mean_interval
 from .closed_load import LoadMeasure, Scope
 from .load_store import LoadStore
-from .marginal import mean_round_ms
+from .marginal import mean_round_ms, mean_verified
 from .plan import ArmPlan
 from .tune_arms import GOODPUT, OFF, SCHEDULE, ZERO, fixed_name
 
@@ -118,11 +118,12 @@ def _marginal(
     batch, context = _decode_batch(measures), _context(measures)
     if batch is None:
         return []
+    verified = mean_verified([one.counts for one in measures])
     rows = marginal_rows(
         np.sum([one.counts.committed_at for one in measures], axis=0),
         np.sum([one.counts.delivered_at for one in measures], axis=0),
         sum(one.counts.rounds for one in measures),
-        lambda drafts: mean_round_ms(plans[fixed_name(drafts)], batch, drafts, context),
+        lambda drafts: mean_round_ms(plans[fixed_name(drafts)], batch, drafts, context, verified[drafts]),
         most_drafts,
     )
     return [{**row, "p_wasted": 1 - row["p_committed"]} for row in rows]
@@ -135,7 +136,8 @@ def _timing(store: LoadStore, scope: Scope, concurrency: int, arm: ArmPlan, draf
     rounds = sum(one.counts.rounds for one in measures)
     if batch is None or not rounds:
         return None
-    round_ms = mean_round_ms(arm, batch, drafts, _context(measures))
+    verified = mean_verified([one.counts for one in measures])[drafts]
+    round_ms = mean_round_ms(arm, batch, drafts, _context(measures), verified)
     committed = sum(one.counts.committed_by_rounds for one in measures) / rounds
     per_token_ms = 1e3 * concurrency / store.sample(scope, concurrency, arm.name).estimate
     return round_ms, per_token_ms - round_ms / committed
