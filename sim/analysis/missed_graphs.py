@@ -13,8 +13,9 @@ from ..engine.records import Records
 class MissedGraphs(NamedTuple):
     """Time of steps that no captured size holds, of ragged ones, and of all steps.
 
-    uniform_ms: every request has its 1 + k tokens; rows, requests: those that took most of it. ragged_ms: drafts were
-    cut by a budget, so that no FULL graph fits whatever is captured.
+    uniform_ms: every request has its 1 + k tokens; rows, requests: those that took most of it. ragged_ms: requests
+    verify unequal numbers of drafts (a look-up proposed fewer, a budget cut some), so that no FULL
+    graph fits whatever is captured.
     """
 
     uniform_ms: float

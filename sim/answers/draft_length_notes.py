@@ -49,6 +49,8 @@ def _against_fixed(
 
 
 def _same_but_length(arm: ArmPlan, other: ArmPlan) -> bool:
+    if [pool.slices for pool in arm.pools] != [pool.slices for pool in other.pools] or not other.has_one_length:
+        return False
     drafts = arm.settings.num_speculative_tokens
     fixed = replace(
         other.settings,

@@ -97,7 +97,8 @@ def _missed_graphs(plan: ArmPlan, replications: Sequence[ArmReplication]) -> lis
     share = sum(one.ragged_ms for one in found) / all_ms
     if share >= LEAST_MISSED:
         texts.append(
-            f"{share:.0%} of the time are decode steps whose drafts a budget cut: no FULL CUDA graph fits them"
+            f"{share:.0%} of the time are decode steps whose requests verify unequal numbers of drafts (not all were "
+            "proposed, or a budget cut some): no FULL CUDA graph fits them"
         )
     return texts
 

@@ -128,3 +128,17 @@ def test_the_marginal_table_of_a_look_up_charges_the_drafts_that_matches_propose
     batch = rounds / sum(int((one.decode_rows > 0).sum()) for one in steps)
     adds_ms = sum(row["adds_ms"] for row in arm["marginal"][:4])
     assert adds_ms == pytest.approx(0.15 * batch * drafts / rounds, rel=1e-6)
+
+
+def test_an_arm_with_pools_is_no_fixed_length_to_compare_with(tmp_path):
+    """Replicas of its own for each slice are another engine, whatever the draft length."""
+    path = tmp_path / "scenario.yaml"
+    two = "\n    - {name: more, share: 0.5, prompt_tokens: 50, output_tokens: 60, acceptance: {kind: iid, alpha: 0.8}}"
+    path.write_text(
+        SCENARIO.replace("name: chat,", "name: chat, share: 0.5,").replace("alpha: 0.8}}", "alpha: 0.8}}" + two)
+    )
+    pools = "{engine.pools: [{slices: [chat]}, {slices: [more], num_speculative_tokens: 0}]}"
+    arms = f"arms={{policy: {{speculation.policy: goodput}}, pools: {pools}}}"
+    warnings = run_scenario(path, [arms]).document["warnings"]
+    assert any("drafts of arm speculative" in text for text in warnings)
+    assert not any("drafts of arm pools" in text for text in warnings)

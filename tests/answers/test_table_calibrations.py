@@ -78,7 +78,7 @@ def test_cut_drafts_are_not_blamed_on_the_captured_sizes(tmp_path):
     path = scenario(tmp_path, [1, 2, 4, 8, 16, 32, 42, 64], 64, engine={"max_num_scheduled_tokens": 38})
     warnings = [text for text in run_scenario(path).document["warnings"] if "CUDA graph" in text]
     assert len(warnings) == 1
-    assert "whose drafts a budget cut" in warnings[0]
+    assert "verify unequal numbers of drafts" in warnings[0]
 
 
 def test_sizes_that_count_requests_are_named_in_requests(tmp_path):
