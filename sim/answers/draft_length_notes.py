@@ -60,7 +60,8 @@ def _same_but_length(arm: ArmPlan, other: ArmPlan) -> bool:
         draft_schedule=arm.settings.draft_schedule,
         draft_policy=arm.settings.draft_policy,
     )
-    return fixed == arm.settings and other.slices == arm.slices
+    same_costs = other.calibration == arm.calibration
+    return same_costs and fixed == arm.settings and other.slices == arm.slices
 
 
 def _verdict(kind: str, fixed: ArmPlan, found: Mapping[str, Comparison]) -> str:

@@ -21,7 +21,7 @@ from .next_stair import next_stair
 from .plan import ArmPlan, plan_run
 from .sglang_settings import sglang_lookahead
 from .step_parts import StepParts, step_parts
-from .typical_step import Guess, mean_context, sampled_requests, tokens_per_round, typical_batch
+from .typical_step import Guess, TypicalRound, mean_context, sampled_requests, typical_batch, typical_round
 
 EXPLAIN_SCHEMA = "specsim-explain/1"
 HERE = Mark("specsim explain", 1, 1)
@@ -50,12 +50,12 @@ def explain(
         chosen = _with_drafts(chosen, calibration, drafts)
     requests = sampled_requests(loaded, chosen)
     context = mean_context(requests) if context_tokens is None else Guess(context_tokens, GIVEN)
-    committed = tokens_per_round(chosen, requests, loaded.scenario.run.seed, loaded.base_dir.resolve())
+    typical = typical_round(chosen, requests, loaded.scenario.run.seed, loaded.base_dir.resolve())
     if batch is None:
-        size = typical_batch(chosen, loaded.scenario, requests, context.value, committed)
+        size = typical_batch(chosen, loaded.scenario, requests, context.value, typical)
     else:
         size = Guess(batch, GIVEN)
-    return _document(chosen, calibration, size, context, committed, plan.warnings)
+    return _document(chosen, calibration, size, context, typical, plan.warnings)
 
 
 def _document(
@@ -63,11 +63,11 @@ def _document(
     calibration: Calibration,
     batch: Guess,
     context: Guess,
-    committed: float | None,
+    typical: TypicalRound,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    step = _parts(arm, batch.value, context.value)
-    plain = _parts(_with_drafts(arm, calibration, 0), batch.value, context.value)
+    step = _parts(arm, batch.value, context.value, typical.verified)
+    plain = _parts(_with_drafts(arm, calibration, 0), batch.value, context.value, 0.0)
     stair = next_stair(calibration, batch.value, arm.drafts)
     return {
         "schema": EXPLAIN_SCHEMA,
@@ -77,7 +77,7 @@ def _document(
         "batch": batch._asdict(),
         "context_tokens": context._asdict(),
         "async_scheduling": arm.settings.async_scheduling,
-        "step": step.document() | _per_token(step, committed),
+        "step": step.document() | _per_token(step, typical.committed),
         "without_speculation": plain.document() | _per_token(plain, 1.0),
         "ridge_rows": ridge_rows(calibration),
         "next_stair": stair.document() if stair else None,
@@ -124,9 +124,17 @@ def _with_drafts(arm: ArmPlan, calibration: Calibration, drafts: int) -> ArmPlan
     return replace(arm, pools=(Pool(settings, compile_costs(calibration, drafts, draft_extend=sglang)),))
 
 
-def _parts(arm: ArmPlan, batch: int, context: int) -> StepParts:
-    asynchronous = arm.settings.async_scheduling
-    return step_parts(arm.costs, batch, arm.drafts, context, arm.passes(arm.drafts), asynchronous=asynchronous)
+def _parts(arm: ArmPlan, batch: int, context: int, verified: float) -> StepParts:
+    """A step whose rounds verify `verified` drafts in the mean: a look-up without a match has none."""
+    return step_parts(
+        arm.costs,
+        batch,
+        arm.drafts,
+        context,
+        arm.passes(arm.drafts),
+        asynchronous=arm.settings.async_scheduling,
+        draft_tokens=round(batch * verified),
+    )
 
 
 def _per_token(step: StepParts, committed: float | None) -> dict[str, float | None]:

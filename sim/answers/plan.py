@@ -52,6 +52,7 @@ class ArmPlan:
     name: str
     slices: tuple[Slice, ...]
     pools: tuple[Pool, ...]
+    calibration: str
 
     @property
     def _leading(self) -> Pool:
@@ -130,7 +131,8 @@ def _pool_warnings(pools: Sequence[tuple[PoolArm, ArmLimits]]) -> tuple[str, ...
 
 
 def _arm_plan(arm: Arm, pools: Sequence[tuple[PoolArm, ArmLimits]]) -> ArmPlan:
-    return ArmPlan(arm.name, arm.slices, tuple(_pool(one, limits.settings) for one, limits in pools))
+    own = tuple(_pool(one, limits.settings) for one, limits in pools)
+    return ArmPlan(arm.name, arm.slices, own, arm.calibration.name)
 
 
 def _pool(one: PoolArm, settings: EngineSettings) -> Pool:

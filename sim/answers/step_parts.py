@@ -11,7 +11,7 @@ from ..cost.table_costs import TableStepCosts
 
 
 class StepParts(NamedTuple):
-    """A step of `batch` requests that verify `drafts` drafts each and draft as many anew.
+    """A step of `batch` requests that draft up to `drafts` tokens each; `rows` says how many of them it verifies.
 
     context_tokens: computed tokens of one request. padded_rows: what the target computes, rows that only fill up a
     captured size included. parts: milliseconds by part, those that the calibration does not know left out; they add up
@@ -34,14 +34,23 @@ class StepParts(NamedTuple):
 
 
 def step_parts(
-    costs: StepCosts, batch: int, drafts: int, context_tokens: int, draft_passes: int, *, asynchronous: bool
+    costs: StepCosts,
+    batch: int,
+    drafts: int,
+    context_tokens: int,
+    draft_passes: int,
+    *,
+    asynchronous: bool,
+    draft_tokens: int | None = None,
 ) -> StepParts:
-    """Take one step apart. draft_passes: 0 where no drafter is loaded."""
+    """Take one step apart. draft_passes: 0 where no drafter is loaded. draft_tokens: by default `drafts` a request."""
     shape = round_shape(batch, drafts, batch * context_tokens)
+    if draft_tokens is not None:
+        shape = shape._replace(draft_tokens=draft_tokens)
     terms = costs.terms(shape, draft_passes)
-    rows = padded = batch * (1 + drafts)
+    rows = padded = batch + shape.draft_tokens
     if isinstance(costs, TableStepCosts):
-        padded = costs.graphs.launch(batch, rows, 0)[1]
+        padded = costs.launch(batch, rows, 0)[1]
     first_ms = costs.terms(shape, 1).draft if draft_passes else 0.0
     parts = {"host": terms.host, **_target_parts(costs, shape, terms)}
     parts |= {"sampling": terms.sampling, "kv_update": terms.kv_update}

@@ -14,12 +14,19 @@ from ..inputs.load import LoadedScenario
 from ..inputs.scenario import Gamma, Poisson, Scenario, TraceArrivals
 from ..workload.build import build_requests
 from ..workload.requests import Requests
-from .marginal import round_ms
+from .marginal import mean_round_ms
 from .plan import ArmPlan
 
 MOST_REQUESTS = 2000  # of the first replication: means of lengths and rounds within about 1 %
 MOST_OUTPUT_TOKENS = 2000  # of one request, where its rounds are followed
 MOST_BATCH = 4096  # a decode batch beyond is not looked for
+
+
+class TypicalRound(NamedTuple):
+    """Tokens that a round commits in the mean (None where outputs have no rounds), and drafts that it verifies."""
+
+    committed: float | None
+    verified: float
 
 
 class Guess(NamedTuple):
@@ -51,30 +58,31 @@ def mean_context(requests: Requests) -> Guess:
     return Guess(round(mean), "prompt and half the output, mean over the output tokens")
 
 
-def tokens_per_round(arm: ArmPlan, requests: Requests, seed: int, base_dir: Path) -> float | None:
-    """Committed tokens per round, the cut at the end of outputs included; None where outputs have no rounds."""
+def typical_round(arm: ArmPlan, requests: Requests, seed: int, base_dir: Path) -> TypicalRound:
+    """Means over the rounds of the requests, the cut at the end of outputs included."""
     if not arm.drafts:
-        return 1.0
+        return TypicalRound(1.0, 0.0)
     cut = replace(requests, output_tokens=np.minimum(requests.output_tokens, MOST_OUTPUT_TOKENS))
     runs = build_runs(cut, [part.acceptance for part in arm.slices], arm.drafts + 1, seed, 0, base_dir)
     return _followed(runs, cut.output_tokens, arm.drafts)
 
 
-def _followed(runs: AcceptanceRuns, outputs: np.ndarray, drafts: int) -> float | None:
+def _followed(runs: AcceptanceRuns, outputs: np.ndarray, drafts: int) -> TypicalRound:
     """All requests round by round, from output position 1 on."""
-    rounds, position = 0, np.ones(len(outputs), dtype=np.int64)
+    rounds, verified, position = 0, 0, np.ones(len(outputs), dtype=np.int64)
     running = np.flatnonzero(position < outputs)
     tokens = int(np.sum(outputs - 1))
     while len(running):
         rounds += len(running)
         at = runs.offsets[running] + position[running]
-        drafted = drafts if runs.drafted is None else np.minimum(runs.drafted[at], drafts)
+        drafted = np.full(len(at), drafts) if runs.drafted is None else np.minimum(runs.drafted[at], drafts)
+        verified += int(drafted.sum())
         position[running] += np.minimum(runs.accepted[at], drafted).astype(np.int64) + 1
         running = running[position[running] < outputs[running]]
-    return tokens / rounds if rounds else None
+    return TypicalRound(tokens / rounds, verified / rounds) if rounds else TypicalRound(None, float(drafts))
 
 
-def typical_batch(arm: ArmPlan, scenario: Scenario, requests: Requests, context: int, committed: float | None) -> Guess:
+def typical_batch(arm: ArmPlan, scenario: Scenario, requests: Requests, context: int, typical: TypicalRound) -> Guess:
     """The decode batch of one replica: the users there are, or as many requests as the arrivals keep in service."""
     most, limit = _most_resident(arm, context)
     if requests.concurrency is not None:
@@ -84,9 +92,11 @@ def typical_batch(arm: ArmPlan, scenario: Scenario, requests: Requests, context:
     if rate is None:
         together = max(1, (scenario.workload.requests or len(requests)) // arm.settings.replicas)
         return Guess(together, "all requests at once") if together <= most else Guess(most, limit)
-    rounds_per_s = rate / arm.settings.replicas * float(np.mean(requests.output_tokens - 1)) / (committed or 1.0)
+    rounds_per_s = (
+        rate / arm.settings.replicas * float(np.mean(requests.output_tokens - 1)) / (typical.committed or 1.0)
+    )
     for batch in range(1, min(most, MOST_BATCH) + 1):
-        if batch * 1000 >= rounds_per_s * round_ms(arm, batch, arm.drafts, batch * context):
+        if batch * 1000 >= rounds_per_s * mean_round_ms(arm, batch, arm.drafts, context, typical.verified):
             return Guess(batch, f"as many as keep up with {rate:.3g} requests/s, prefill not counted")
     return Guess(min(most, MOST_BATCH), f"{limit}: the arrivals keep more in service")
 

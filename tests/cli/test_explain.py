@@ -260,3 +260,11 @@ def test_a_file_that_is_not_there(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("nowhere.yaml:1:1: file: ")
+
+
+def test_a_look_up_is_explained_with_the_drafts_that_it_finds(capsys):
+    """Most rounds find nothing: the step has fewer rows than batch x (1 + k), and says per token what a run says."""
+    found = told(capsys, "ngram-summarisation", "--batch", 16)
+    step, k = found["step"], found["step"]["drafts"]
+    assert 16 < step["rows"] < 16 * (1 + k)
+    assert step["ms_per_committed_token"] < found["without_speculation"]["ms_per_committed_token"]
