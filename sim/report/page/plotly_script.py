@@ -10,7 +10,7 @@ _ENDS_SCRIPT = ("</script", "<!--")  # what would end or change the script eleme
 def plotly_script() -> str:
     """plotly.js as text. Raises InputError where the package is missing."""
     try:
-        from plotly.offline import get_plotlyjs  # type: ignore[import-not-found, unused-ignore]
+        from plotly.offline import get_plotlyjs
     except ImportError:
         rule = "the figures are drawn by plotly, which the extra [plot] brings"
         remedy = "install plotly in this environment"
