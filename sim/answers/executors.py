@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, get_context, parent_process
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 from .. import __version__
 from ..inputs.errors import InputError, Problem
 from ..inputs.wording import shown
-from .run import leave_interrupts_to_the_parent
 
 ANSWER_WITHIN_S = 10
+
+Mapped = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # an executor's `map`
 
 
 class Workers(NamedTuple):
@@ -26,7 +28,7 @@ class Workers(NamedTuple):
 
 
 class InThisProcess(Executor):
-    """Runs each call when it is submitted."""
+    """Runs each call when it is submitted, or in turn as the results of a map are asked for."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """A future that is done already."""
@@ -36,6 +38,10 @@ class InThisProcess(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], **options: Any) -> Iterator[Any]:
+        """The results in order; timeouts and chunks mean nothing here."""
+        return map(fn, *iterables)
 
 
 @contextmanager
@@ -71,7 +77,7 @@ def _processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 def _start_worker() -> None:
     """A worker leaves Ctrl-C to its parent, and ends when the parent is gone, however it went."""
-    leave_interrupts_to_the_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

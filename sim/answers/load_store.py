@@ -9,8 +9,8 @@ from ..analysis.statistics import Sample
 from ..inputs.errors import InputError
 from ..inputs.load import LoadedScenario
 from .closed_load import Load, LoadMeasure, LoadTask, Scope, closed_requests, run_load, throughput_sample
+from .executors import Mapped
 from .plan import ArmPlan
-from .worker_pool import Mapped
 
 Progress = Callable[[int, int, str], None]
 Wanted = tuple[Scope, int, Sequence[ArmPlan]]

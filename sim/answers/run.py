@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from ..inputs.run_checks import most_replications, wanted_precision
 from ..inputs.scenario import Engine
 from ..workload.requests import Requests
 from .arm_results import compared_arm, merged_arm
+from .executors import workers
 from .plan import RunPlan, plan_run
 from .precision import Shortfall, replications_wanted, shortfalls
 from .replicate import ArmReplication, Task, run_replication
@@ -111,9 +110,7 @@ def _replications(task: Task, loaded: LoadedScenario, jobs: int, most: int) -> I
     if jobs == 1 or most == 1:
         yield here
         return
-    # A pool that is left by an exception ends its workers at once, and they end when this process is gone.
-    workers = min(jobs, most - 1, 2 * task.scenario.run.replications)
-    with get_context("spawn").Pool(workers, initializer=leave_interrupts_to_the_parent) as pool:
+    with workers(min(jobs, most - 1, 2 * task.scenario.run.replications)) as pool:
 
         def there(numbers: range) -> Iterator[list[ArmReplication]]:
             first = 0
@@ -121,14 +118,9 @@ def _replications(task: Task, loaded: LoadedScenario, jobs: int, most: int) -> I
                 # The first runs here, so that mistakes in a trace are told with their place in the scenario.
                 first = 1
                 yield from here(numbers[:1])
-            yield from pool.imap(partial(run_replication, task), numbers[first:])
+            yield from pool.executor.map(partial(run_replication, task), numbers[first:])
 
         yield there
-
-
-def leave_interrupts_to_the_parent() -> None:
-    """For worker processes: a terminal sends Ctrl-C to all of them, one answer is enough."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def result_document(

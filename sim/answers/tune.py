@@ -15,6 +15,7 @@ from ..inputs.load import LoadedScenario, load_scenario
 from ..inputs.resolved import resolved_scenario
 from ..inputs.source import Finding, Mark, placed
 from .closed_load import Load, LoadTask, Scope, closed_requests, scopes_of
+from .executors import Mapped, workers
 from .load_store import LoadStore, Progress
 from .plan import ArmPlan, RunPlan, plan_run
 from .tune_advice import advice
@@ -33,7 +34,6 @@ from .tune_batches import batch_object
 from .tune_schedule import break_even_concurrency, scope_schedule
 from .tune_traffic import Traffic, run_traffic
 from .tune_warnings import tune_warnings
-from .worker_pool import Mapped, worker_pool
 
 TUNE_SCHEMA = "specsim-tune/1"
 FEWEST_REPLICATIONS = 5
@@ -66,7 +66,8 @@ def tune_scenario(
     longest = most_drafts or longest_drafts(limits.num_speculative_tokens, _measured_depth(loaded, scopes[0], plan))
     plans = arm_plans(loaded, tuned_arms(longest), ONE_REPLICA)
     task = LoadTask(loaded.scenario, loaded.base_dir.resolve(), longest + 1)
-    with worker_pool(jobs) as mapped:
+    with workers(jobs) as pool:
+        mapped = pool.executor.map
         store = LoadStore(loaded, task, count, mapped, progress)
         arms = [arm for name, arm in plans.items() if name != ZERO]
         store.simulate([(scope, batch, arms) for scope in scopes for batch in ladder], "closed loads")

@@ -13,12 +13,12 @@ from ..inputs.load import LoadedScenario
 from ..inputs.scenario import Closed
 from ..inputs.wording import counted
 from .closed_load import Scope
+from .executors import Mapped
 from .load_store import LoadStore, Progress
 from .tune_arms import OFF, SCHEDULE, fixed_name
 from .tune_reasons import fixed_reasons, pools_reasons, schedule_losses, schedule_reasons
 from .tune_slices import JUDGED, POOLS, PoolChoice, chosen_pools, losing_slices, pool_list, pools_traffic, slice_rows
 from .tune_traffic import THROUGHPUT, Traffic
-from .worker_pool import Mapped
 
 
 def advice(

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from ..inputs.load import LoadedScenario
 from .closed_load import Scope
+from .executors import Mapped
 from .load_store import LoadStore, Progress
 from .tune_arms import OFF, fixed_name
 from .tune_traffic import Traffic, multiplied, run_traffic
-from .worker_pool import Mapped
 
 LEAST_EFFECT = 0.01  # as in the answer of `specsim run`: less decides nothing
 JUDGED = ("mean_tpot_ms", "mean_e2el_ms")

@@ -14,11 +14,11 @@ from ..analysis.statistics import Sample
 from ..inputs.load import LoadedScenario
 from ..inputs.scenario import AtOnce, Closed
 from .arm_results import compared_arm, merged_arm
+from .executors import Mapped
 from .load_store import Progress
 from .plan import RunPlan, plan_run
 from .replicate import ArmReplication, Task, run_replication
 from .tune_arms import OFF, Changes, with_arms
-from .worker_pool import Mapped
 
 THROUGHPUT, LATENCY = "output_throughput", "mean_e2el_ms"
 
