@@ -138,8 +138,7 @@ class EngineCore:
 
     def _verifying(self, row: Row, start: int, most: int) -> Scheduled:
         """A round that verifies what the drafter proposes at the row's position, at most so many drafts."""
-        position = row.flat_offset + row.known_tokens - row.prompt_tokens
-        drafts = most if self._drafted is None else min(self._drafted[position], most)
+        drafts = most if self._drafted is None else min(self._drafted[row.position], most)
         return Scheduled(row, 1 + drafts, start, drafts, True)
 
     def rounds_ahead(self) -> int:
@@ -207,7 +206,7 @@ class EngineCore:
             accepted, left = self._varying.upcoming(next_round=this_step)
         for row, tokens, start, drafts, decodes in plan.rows:
             if start + tokens >= row.known_tokens:
-                position = row.flat_offset + row.known_tokens - row.prompt_tokens
+                position = row.position
                 kept = min(self._accepted[position], drafts) if decodes else 0
                 commits = 0 if this_step else kept + 1
                 to_go = row.end_tokens - row.known_tokens - commits
@@ -223,7 +222,7 @@ class EngineCore:
             rounds, accepted, rejections = self._varying.outcome()
         for row, _, _, drafts, decodes in plan.rows:
             if decodes and drafts and not row.dummy_drafts:
-                kept = min(self._accepted[row.flat_offset + row.known_tokens - row.prompt_tokens], drafts)
+                kept = min(self._accepted[row.position], drafts)
                 rounds += 1
                 accepted += kept
                 rejections += kept < drafts
@@ -272,27 +271,24 @@ class EngineCore:
             row.computed_tokens = computed
             return 0
         left = row.end_tokens - row.known_tokens
-        position = row.flat_offset + row.known_tokens - row.prompt_tokens
+        position = row.position
         accepted = 0
         if drafts and decodes and (self._accept_dummies or not row.dummy_drafts):
             accepted = min(self._accepted[position], drafts)
-        if not decodes and drafts:  # rule 17: placeholders beside a prompt's last token
+        if drafts:
             row.num_drafts += 1
             row.draft_tokens += drafts
-            self.rounds.placeholders(drafts)
-        if decodes:
-            row.rounds += 1
-            if drafts:
-                row.num_drafts += 1
-                row.draft_tokens += drafts
-                row.accepted_tokens += accepted
-                row.draft_tokens_cut += max(0, accepted - left)
-            self.rounds.one_round(position, drafts, accepted, left)
+            row.accepted_tokens += accepted
+            row.draft_tokens_cut += max(0, accepted - left)
         committed = min(accepted + 1, left)  # rule 22
         if decodes:
+            row.rounds += 1
+            self.rounds.one_round(position, drafts, accepted, left)
             self.committed_by_rounds += committed
         else:
             row.emitted = True
+            if drafts:  # rule 17: placeholders beside a prompt's last token
+                self.rounds.placeholders(drafts)
         row.known_tokens += committed
         row.computed_tokens = row.known_tokens - 1
         row.dummy_drafts = plan.dummy_proposals
@@ -308,8 +304,7 @@ class EngineCore:
         """Drafts that the drafter proposes for a row's next round; a look-up proposes none past `max_model_len`."""
         if self._drafted is None:
             return most
-        position = row.flat_offset + row.known_tokens - row.prompt_tokens
-        return min(self._drafted[position], most, self._longest - row.known_tokens)
+        return min(self._drafted[row.position], most, self._longest - row.known_tokens)
 
     def _drop(self, done: list[Row]) -> None:
         """Rule 9: blocks of finished requests are free in the next step."""

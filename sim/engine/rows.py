@@ -83,6 +83,11 @@ class Row:
         self.own_prefill_ms = 0.0
 
     @property
+    def position(self) -> int:
+        """Where its next output token lies in the acceptance arrays."""
+        return self.flat_offset + self.known_tokens - self.prompt_tokens
+
+    @property
     def decodes(self) -> bool:
         """All known tokens but the last are computed and the prompt is done: its next step is a round."""
         return self.computed_tokens == self.known_tokens - 1 and self.computed_tokens >= self.prompt_tokens

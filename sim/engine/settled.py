@@ -112,7 +112,7 @@ class SettledRows:
         self.flat, self.base = self.flat.copy(), self.base.copy()
         for row in rows:
             slot = len(self._slots)
-            position = row.flat_offset + row.known_tokens - row.prompt_tokens
+            position = row.position
             base = row.computed_tokens - position
             left = row.end_tokens - row.known_tokens
             self.flat[slot] = position
