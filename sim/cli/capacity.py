@@ -8,10 +8,7 @@ from typing import Any
 
 import click
 
-from .one_line import one_line
-
-MAX_JOBS = 1024
-PIPE_WIDTH = 120  # columns, where no terminal says how many there are
+from .result_options import PIPE_WIDTH, jobs_option, output_directory, printed_json
 
 
 @click.command()
@@ -19,7 +16,7 @@ PIPE_WIDTH = 120  # columns, where no terminal says how many there are
 @click.option("--set", "sets", metavar="PATH=VALUE", multiple=True, help="Override a key of the scenario; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as JSON.")
 @click.option("--out", metavar="DIR", help="Write capacity.json into DIR.")
-@click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
+@jobs_option
 @click.option("--dask", metavar="ADDRESS", help="Use the Dask cluster whose scheduler is there.")
 def capacity(
     scenario: str | None, sets: tuple[str, ...], as_json: bool, out: str | None, jobs: int, dask: str | None
@@ -31,15 +28,10 @@ def capacity(
     the scenario's own load takes.
     """
     from ..answers.capacity import capacity as find_capacity
-    from ..report.files import make_directory, write_document
-    from ..report.json_text import json_text
+    from ..report.files import write_document
     from .progress import progress_with_time_left
 
-    if out == "":
-        raise click.BadParameter("the directory has no name", param_hint="--out")
-    directory = None if out is None else Path(out)
-    if directory is not None:
-        make_directory(directory)
+    directory = output_directory(out)
     with progress_with_time_left() as progress:
         document = find_capacity(
             None if scenario is None else Path(scenario), sets, jobs=jobs, dask=dask, progress=progress
@@ -47,9 +39,7 @@ def capacity(
     if directory is not None:
         write_document(document, directory / "capacity.json")
     if as_json:
-        for warning in document["warnings"]:
-            print(one_line(f"warning: {warning}"), file=sys.stderr)
-        return json_text(document)
+        return printed_json(document)
     return _screen(document)
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .one_line import one_line
+from .result_options import jobs_option, output_directory, printed_json
 
 if TYPE_CHECKING:
-    from ..answers.run import RunResult
+    pass
 
-MAX_JOBS = 1024
 EVERY_REPLICATION = sys.maxsize
 
 
@@ -25,7 +25,7 @@ EVERY_REPLICATION = sys.maxsize
 @click.option("--timeline", metavar="FILE", help="Write the first replication as a trace for ui.perfetto.dev.")
 @click.option("--timeline-window", metavar="FROM:TO", help="Only this part of it, in seconds.")
 @click.option("--strict", is_flag=True, help="Refuse to leave the calibrated range (exit 3).")
-@click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
+@jobs_option
 def run(
     scenario: str | None,
     sets: tuple[str, ...],
@@ -44,16 +44,12 @@ def run(
     its steps by phase, its requests, and counters of the queue, the batch and the KV blocks.
     """
     from ..answers.run import run_scenario
-    from ..report.files import make_directory, write_run
+    from ..report.files import write_run
     from ..report.timeline_file import write_timeline
     from .progress import progress_on_stderr
     from .timeline_option import check_timeline
 
-    if out == "":
-        raise click.BadParameter("the directory has no name", param_hint="--out")
-    directory = None if out is None else Path(out)
-    if directory is not None:
-        make_directory(directory)
+    directory = output_directory(out)
     window_s = check_timeline(timeline, timeline_window, scenario, directory)
     with progress_on_stderr() as progress:
         result = run_scenario(
@@ -69,16 +65,7 @@ def run(
         print(one_line(f"timeline: {timeline}: {written}"), file=sys.stderr)
     if directory is not None:
         write_run(result, directory)
-    return _json(result) if as_json else _screen(result.document)
-
-
-def _json(result: RunResult) -> str:
-    """The document; its warnings, which nobody sees in a pipe, also go to stderr."""
-    from ..report.json_text import json_text
-
-    for warning in result.document["warnings"]:
-        print(one_line(f"warning: {warning}"), file=sys.stderr)
-    return json_text(result.document)
+    return printed_json(result.document) if as_json else _screen(result.document)
 
 
 def _screen(document: dict[str, Any]) -> str:

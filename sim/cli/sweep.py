@@ -9,9 +9,7 @@ from typing import Any
 import click
 
 from .one_line import one_line
-
-MAX_JOBS = 1024
-PIPE_WIDTH = 120  # columns, where no terminal says how many there are
+from .result_options import PIPE_WIDTH, jobs_option, output_directory, printed_json
 
 
 @click.command()
@@ -22,7 +20,7 @@ PIPE_WIDTH = 120  # columns, where no terminal says how many there are
 @click.option("--json", "as_json", is_flag=True, help="Print all cells as JSON.")
 @click.option("--out", metavar="DIR", help="Keep cells in DIR as they are done, go on from those there.")
 @click.option("--parquet", is_flag=True, help="Also write cells.parquet into DIR.")
-@click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
+@jobs_option
 @click.option("--dask", metavar="ADDRESS", help="Use the Dask cluster whose scheduler is there.")
 def sweep(
     scenario: str | None,
@@ -45,21 +43,15 @@ def sweep(
     """
     from ..answers.sweep import sweep_scenario
     from ..answers.sweep_document import check_metric
-    from ..report.files import make_directory
-    from ..report.json_text import json_text
     from ..report.sweep_files import check_parquet, write_sweep
     from .progress import progress_with_time_left
 
-    if out == "":
-        raise click.BadParameter("the directory has no name", param_hint="--out")
     if parquet and out is None:
         raise click.UsageError("--parquet writes into the directory of --out, which is not given")
     check_metric(metric)
-    directory = None if out is None else Path(out)
     if parquet:
         check_parquet()
-    if directory is not None:
-        make_directory(directory)
+    directory = output_directory(out)
     path = None if scenario is None else Path(scenario)
     try:
         with progress_with_time_left() as progress:
@@ -72,9 +64,7 @@ def sweep(
     if directory is not None:
         write_sweep(document, directory, parquet)
     if as_json:
-        for warning in document["warnings"]:
-            print(one_line(f"warning: {warning}"), file=sys.stderr)
-        return json_text(document)
+        return printed_json(document)
     return _screen(document)
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from .one_line import one_line
+from .result_options import jobs_option, output_directory, printed_json
 
 MOST_DRAFTS = 64
 MOST_BATCHES = 64
 MOST_REPLICATIONS = 1000
-MAX_JOBS = 1024
 
 
 class Batches(click.ParamType):  # type: ignore[type-arg]  # not generic at run time in every release
@@ -44,7 +42,7 @@ class Batches(click.ParamType):  # type: ignore[type-arg]  # not generic at run 
     type=click.IntRange(2, MOST_REPLICATIONS),
     help="Of every load; default: the scenario's, at least 5.",
 )
-@click.option("--jobs", type=click.IntRange(1, MAX_JOBS), default=1, show_default=True, help="Processes to use.")
+@jobs_option
 def tune(
     scenario: str | None,
     sets: tuple[str, ...],
@@ -63,16 +61,11 @@ def tune(
     SCENARIO as for `specsim run`.
     """
     from ..answers.tune import tune_scenario
-    from ..report.files import make_directory, write_document
-    from ..report.json_text import json_text
+    from ..report.files import write_document
     from ..report.tune_text import tune_text
     from .progress import progress_on_stderr
 
-    if out == "":
-        raise click.BadParameter("the directory has no name", param_hint="--out")
-    directory = None if out is None else Path(out)
-    if directory is not None:
-        make_directory(directory)
+    directory = output_directory(out)
     with progress_on_stderr() as progress:
         document = tune_scenario(
             None if scenario is None else Path(scenario),
@@ -85,8 +78,4 @@ def tune(
         )
     if directory is not None:
         write_document(document, directory / "tune.json")
-    if not as_json:
-        return tune_text(document)
-    for warning in document["warnings"]:
-        print(one_line(f"warning: {warning}"), file=sys.stderr)
-    return json_text(document)
+    return printed_json(document) if as_json else tune_text(document)
